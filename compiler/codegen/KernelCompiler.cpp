@@ -1,0 +1,213 @@
+//===- KernelCompiler.cpp - Source to code object -------------------------===//
+
+#include "compiler/codegen/KernelCompiler.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace glm;
+using namespace glm::codegen;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+namespace {
+
+Error fail(const llvm::Twine &text) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+}
+
+Expected<std::string> findClang(StringRef wanted) {
+  for (StringRef name : {wanted, StringRef("clang++-22"),
+                         StringRef("/usr/lib/llvm-22/bin/clang++")})
+    if (!name.empty())
+      if (auto path = llvm::sys::findProgramByName(name))
+        return *path;
+  return fail("clang++-22 was not found; install the package clang-22 or pass "
+              "--clang PATH");
+}
+
+std::vector<std::string> flagsFor(const CodeTarget &target) {
+  std::vector<std::string> flags = {
+      "-x",          "c++",         "-std=c++20",           "-O3",
+      "-march=" + target.isa,       "-ffp-contract=fast",   "-fno-exceptions",
+      "-fno-rtti",   "-fPIC",       "-fvisibility=hidden",  "-fno-math-errno",
+      "-fno-ident",  "-w"};
+  if (target.isa == "x86-64-v4")
+    flags.push_back("-mprefer-vector-width=512");
+  return flags;
+}
+
+Expected<std::string> readFile(const llvm::Twine &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return fail(path + ": " + buffer.getError().message());
+  return (*buffer)->getBuffer().str();
+}
+
+Error writeFile(StringRef path, StringRef text) {
+  std::error_code ec;
+  llvm::raw_fd_ostream os(path, ec);
+  if (!ec) {
+    os << text;
+    os.close();
+    ec = os.error();
+    os.clear_error();
+  }
+  return ec ? fail(path + ": " + ec.message()) : Error::success();
+}
+
+/// A running compiler with its messages in a file.
+struct Job {
+  llvm::sys::ProcessInfo process;
+  std::string log;
+  std::string command;
+};
+
+Expected<Job> start(const std::vector<std::string> &argv, std::string log) {
+  llvm::SmallVector<StringRef> args(argv.begin(), argv.end());
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
+                                          StringRef(log)};
+  std::string message;
+  bool failed = false;
+  Job job{llvm::sys::ExecuteNoWait(argv[0], args, std::nullopt, redirects, 0,
+                                   &message, &failed),
+          log, llvm::join(argv, " ")};
+  if (failed)
+    return fail("cannot run " + argv[0] + ": " + message);
+  return job;
+}
+
+Error finish(Job &job) {
+  std::string message;
+  auto result = llvm::sys::Wait(job.process, std::nullopt, &message);
+  if (result.ReturnCode == 0)
+    return Error::success();
+  Expected<std::string> log = readFile(job.log);
+  std::string text = log ? *log : llvm::toString(log.takeError());
+  return fail("the kernel compiler failed: " + job.command + "\n" +
+              StringRef(text).take_front(4000));
+}
+
+std::string cacheRoot(StringRef wanted) {
+  if (!wanted.empty())
+    return wanted.str();
+  llvm::SmallString<256> path;
+  if (auto xdg = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"))
+    path = *xdg;
+  else if (!llvm::sys::path::cache_directory(path))
+    return "";
+  llvm::sys::path::append(path, "glmc");
+  return path.str().str();
+}
+
+} // namespace
+
+Expected<CodeTarget> CodeTarget::parse(StringRef text) {
+  auto [name, isa] = text.split(':');
+  if (name != "host")
+    return fail("unknown target '" + text +
+                "'; this version makes code for: host, host:x86-64-v3, "
+                "host:x86-64-v4");
+  if (isa.empty()) {
+    if (__builtin_cpu_supports("x86-64-v4"))
+      isa = "x86-64-v4";
+    else if (__builtin_cpu_supports("x86-64-v3"))
+      isa = "x86-64-v3";
+    else
+      return fail("this CPU has neither AVX2 nor AVX-512 (x86-64-v3, v4), which "
+                  "the host target needs");
+  }
+  if (isa != "x86-64-v3" && isa != "x86-64-v4")
+    return fail("unknown instruction set '" + isa +
+                "'; known are x86-64-v3 and x86-64-v4");
+  return CodeTarget{name.str(), isa.str()};
+}
+
+Expected<std::string>
+codegen::compileKernels(const std::vector<KernelSource> &sources,
+                        const CodeTarget &target, const CompileOptions &options) {
+  Expected<std::string> clang = findClang(options.clang);
+  if (!clang)
+    return clang.takeError();
+  std::vector<std::string> flags = flagsFor(target);
+
+  // The version of the compiler is part of the key: its size and date stand for it.
+  std::string key = llvm::join(flags, " ") + *clang;
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(*clang, status))
+    key += std::to_string(status.getSize()) + "." +
+           std::to_string(status.getLastModificationTime().time_since_epoch().count());
+  for (const KernelSource &source : sources)
+    key += source.text;
+  llvm::SmallString<256> cached(options.useCache ? cacheRoot(options.cacheDir) : "");
+  if (!cached.empty()) {
+    auto hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(key));
+    llvm::sys::path::append(cached, llvm::utohexstr(hash.high64) +
+                                        llvm::utohexstr(hash.low64) + ".so");
+    if (llvm::sys::fs::exists(cached))
+      return readFile(cached);
+  }
+
+  llvm::SmallString<256> dir;
+  if (std::error_code ec = llvm::sys::fs::createUniqueDirectory("glmc", dir))
+    return fail("cannot make a temporary directory: " + ec.message());
+  llvm::scope_exit cleanup(
+      [&] { llvm::sys::fs::remove_directories(dir); });
+
+  std::vector<std::string> objects;
+  std::vector<Job> jobs;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    std::string stem = (dir + "/kernels" + llvm::Twine(i)).str();
+    if (Error e = writeFile(stem + ".cpp", sources[i].text))
+      return std::move(e);
+    std::vector<std::string> argv = {*clang};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    argv.insert(argv.end(), {"-c", stem + ".cpp", "-o", stem + ".o"});
+    Expected<Job> job = start(argv, stem + ".log");
+    if (!job)
+      return job.takeError();
+    jobs.push_back(*job);
+    objects.push_back(stem + ".o");
+  }
+  // Wait for all of them before reporting, so that nothing is left behind.
+  Error errors = Error::success();
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    errors = llvm::joinErrors(std::move(errors), finish(jobs[i]));
+    if (options.progress)
+      options.progress(i + 1, jobs.size());
+  }
+  if (errors)
+    return std::move(errors);
+
+  std::string object = (dir + "/kernels.so").str();
+  std::vector<std::string> link = {*clang,      "-shared",      "-nostdlib++",
+                                   "-fuse-ld=lld", "-Wl,--build-id=none", "-Wl,-s",
+                                   "-o",        object};
+  link.insert(link.end(), objects.begin(), objects.end());
+  Expected<Job> job = start(link, (dir + "/link.log").str());
+  if (!job)
+    return job.takeError();
+  if (Error e = finish(*job))
+    return std::move(e);
+  Expected<std::string> bytes = readFile(object);
+  if (bytes && !cached.empty()) {
+    // A cache that cannot be written costs time, not the result.
+    llvm::SmallString<256> fresh(cached);
+    fresh += "." + std::to_string(llvm::sys::Process::getProcessId());
+    if (!llvm::sys::fs::create_directories(llvm::sys::path::parent_path(cached))) {
+      if (Error e = writeFile(fresh, *bytes))
+        llvm::consumeError(std::move(e));
+      else
+        llvm::sys::fs::rename(fresh, cached);
+    }
+  }
+  return bytes;
+}

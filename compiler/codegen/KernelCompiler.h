@@ -1,0 +1,45 @@
+//===- KernelCompiler.h - Source to code object -----------------*- C++ -*-===//
+//
+// Compiles generated kernels with clang-22 as separate processes: a crash of the
+// compiler is an error message, and every command can be repeated in a shell.
+// Results are kept in a cache by hash of (source, flags, compiler version).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_COMPILER_CODEGEN_KERNELCOMPILER_H
+#define GLM_COMPILER_CODEGEN_KERNELCOMPILER_H
+
+#include "compiler/codegen/KernelEmitter.h"
+
+#include "llvm/Support/Error.h"
+
+#include <functional>
+
+namespace glm::codegen {
+
+/// What code is made for: `host` with an instruction set level of x86-64.
+struct CodeTarget {
+  std::string name; // host
+  std::string isa;  // x86-64-v3 | x86-64-v4
+
+  /// Reads `host`, `host:x86-64-v3`, `host:x86-64-v4`; plain `host` is this
+  /// machine's own level.
+  static llvm::Expected<CodeTarget> parse(llvm::StringRef text);
+};
+
+struct CompileOptions {
+  std::string clang;    // program; empty: clang++-22, then clang++ of version 22
+  std::string cacheDir; // empty: $XDG_CACHE_HOME/glmc or ~/.cache/glmc
+  bool useCache = true;
+  std::string keepDir;  // when set, sources are also written there
+  std::function<void(size_t done, size_t total)> progress;
+};
+
+/// Bytes of the code object that holds all kernels of `sources`.
+llvm::Expected<std::string> compileKernels(const std::vector<KernelSource> &sources,
+                                           const CodeTarget &target,
+                                           const CompileOptions &options);
+
+} // namespace glm::codegen
+
+#endif // GLM_COMPILER_CODEGEN_KERNELCOMPILER_H

@@ -1,0 +1,60 @@
+// block.h - the vocabulary of the kernels: what a block of work-items can do.
+//
+// A kernel body is written once, as code that a whole block runs. Code outside
+// `Each` and its kin is uniform: all work-items compute the same values. The
+// header for the target gives the words their meaning; their names are equal:
+//
+//   host.h     a block is one call on one core, and `Each` is a loop that the
+//              compiler vectorises. A barrier is the end of a loop.
+//
+//   Block                    position .x .y .z in the grid
+//   Args                     the 8-byte arguments of docs/spec/kernels.md
+//   Sequences                which rows are valid, where each sequence stands
+//   GLM_SHARED(type, a, n)   array that the block shares; not initialised
+//   Row<N>                   N floats spread over the block, `row[slot]`
+//   Each<N>(block, f)        f(i, slot) for i in [0, N); a barrier at the end
+//   Each(block, n, f)        f(i), n known at run time
+//   Sum<N>, Max<N>(block, f) reduction of f(i, slot), the same for all; Max
+//                            skips NaN and of nothing is -inf
+//   Sum, Max(block, n, f)    reduction of f(i)
+//   Compact(block, from, n, limit, keep, out)  the next i with keep(i)
+//   EachLanes<N>(block, f)   f(i, count): `count` <= kLanes neighbouring
+//   columns
+//                            held in one `Lanes` value
+//   SelectTopK               top_k's exact rule
+//   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
+//                            fragments and tiles is private to the target
+//   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
+//
+// Iterations of one Each, Sum or Max are independent: what one index stores,
+// another index of the same loop must not load.
+//
+// A rowwise kernel (generated) is a body of such stages. A value that lives
+// across a reduction is a Row; the reduction's result is uniform:
+//
+//   template <class Block>
+//   GLM_FN void RmsNorm(Block& block, const Args& args) {
+//     const int64_t row = block.x;
+//     if (!Sequences(args).Valid(row)) return;
+//     const void* x = args.Pointer(3);
+//     const void* weight = args.Pointer(4);
+//     void* y = args.Pointer(5);
+//     Row<256> v0;
+//     Each<256>(block, [&](int64_t i, int64_t slot) {
+//       v0[slot] = Load<BF16>(x, row * 256 + i);
+//     });
+//     const float v1 = Sum<256>(block, [&](int64_t i, int64_t slot) {
+//       return v0[slot] * v0[slot];
+//     });
+//     const float v2 = Rsqrt(v1 * (1.0f / 256) + 1e-5f);
+//     Each<256>(block, [&](int64_t i, int64_t slot) {
+//       Store<BF16>(y, row * 256 + i, v0[slot] * v2 * Load<F32>(weight, i));
+//     });
+//   }
+//
+// A store whose address is the same for all columns stands in an Each<1>.
+#pragma once
+
+#include "glm/host.h"
+#include "glm/number.h"
+#include "glm/sequences.h"

@@ -1,0 +1,75 @@
+// delta_rule.h - gated delta rule with a decay per key channel.
+//
+// Grid: H, S. A block carries the state of one head of one sequence through the
+// step. Columns of the state do not meet, so it goes through all tokens with
+// one stripe of kLanes columns at a time, which stays in the nearest memory.
+//
+// Arguments: seqs, N, T, S, q XT [T, H, D], k XT [T, H, D], v XT [T, H, Dv],
+// g F32 [T, H, D], beta F32 [T, H], state base, stride (slot: F32 [H, D, Dv]),
+// o OT [T, H, Dv].
+#pragma once
+
+#include "glm/block.h"
+
+namespace glm::kernel {
+
+template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, class Block>
+GLM_FN void DeltaRule(Block& block, const Args& args) {
+  const Sequences sequences(args);
+  const int64_t head = block.x;
+  const int64_t sequence = block.y;
+  const int64_t length = sequences.Length(sequence);
+  if (length == 0) return;
+  const void* q = args.Pointer(4);
+  const void* k = args.Pointer(5);
+  const void* v = args.Pointer(6);
+  const float* g = static_cast<const float*>(args.Pointer(7));
+  const float* beta = static_cast<const float*>(args.Pointer(8));
+  float* state =
+      reinterpret_cast<float*>(SlotMemory(args, 9, sequences.Slot(sequence))) +
+      head * D * Dv;
+  void* o = args.Pointer(11);
+  const bool fresh = sequences.Position(sequence) == 0;
+
+  EachLanes<Dv>(block, [&](int64_t v0, int64_t count) {
+    // 1. The stripe of the state: s[d] = S[d, v0 .. v0 + count - 1].
+    Lanes s[D];
+    for (int64_t d = 0; d < D; ++d) {
+      s[d] = fresh ? Lanes(0.0f) : LoadLanes<F32>(state, d * Dv + v0, count);
+    }
+
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t row = (sequence * sequences.tokens + t) * H + head;
+
+      // 2. The token's vectors. `decayed` k meets the state before its decay.
+      Row<D> decay, decayed, key, query;
+      Each<D>(block, [&](int64_t d, int64_t slot) {
+        decay[slot] = Exp(g[row * D + d]);
+        key[slot] = Load<XT>(k, row * D + d);
+        query[slot] = Load<XT>(q, row * D + d);
+        decayed[slot] = decay[slot] * key[slot];
+      });
+
+      // 3. delta = beta (v - (decayed S)^T k).
+      Lanes memory = 0.0f;
+      for (int64_t d = 0; d < D; ++d) memory += s[d] * decayed[d];
+      const Lanes delta =
+          beta[row] * (LoadLanes<XT>(v, row * Dv + v0, count) - memory);
+
+      // 4. S = decayed S + k delta^T;  o = S^T q.
+      Lanes out = 0.0f;
+      for (int64_t d = 0; d < D; ++d) {
+        s[d] = s[d] * decay[d] + delta * key[d];
+        out += s[d] * query[d];
+      }
+      StoreLanes<OT>(o, row * Dv + v0, count, out);
+    }
+
+    // 5. The state for the next step.
+    for (int64_t d = 0; d < D; ++d) {
+      StoreLanes<F32>(state, d * Dv + v0, count, s[d]);
+    }
+  });
+}
+
+}  // namespace glm::kernel

@@ -1,0 +1,106 @@
+// expert_linear.h - y[t, s] = W[ids[t, s]] x[t] (per_slot: x[t, s]); an id
+// outside 0 .. E-1 gives zeros.
+//
+// Grids, any T:
+//   ExpertLinear      ceil(Nout / 64), T * top_k   when T * top_k <= E
+//   ExpertLinearTile  ceil(Nout / 64), E           when experts serve many rows
+//
+// Arguments: seqs, N, T, x [T, K] or [T, top_k, K], ids I32 [T, top_k],
+// table uint64 [E] (EXPERTS_DENSE) or [E, 2] (EXPERTS_GPTQ4), y [T, top_k,
+// Nout].
+#pragma once
+
+#include "glm/matrix.h"
+
+namespace glm::kernel {
+
+template <int form, int WT, int64_t Nout, int64_t K, int64_t group>
+GLM_FN auto ExpertWeight(const Args& args, int64_t expert) {
+  const uint64_t* table = static_cast<const uint64_t*>(args.Pointer(5));
+  if constexpr (form == kExpertsDense) {
+    return DenseWeight<WT, K, 1>{reinterpret_cast<const void*>(table[expert])};
+  } else {
+    return Gptq4Weight<Nout, K, group>{
+        reinterpret_cast<const uint32_t*>(table[2 * expert]),
+        reinterpret_cast<const void*>(table[2 * expert + 1])};
+  }
+}
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
+GLM_FN void ExpertLinear(Block& block, const Args& args) {
+  const Sequences sequences(args);
+  const int64_t place = block.y;  // t * top_k + s
+  if (!sequences.Valid(place / top_k)) return;
+  const void* x = args.Pointer(3);
+  const int64_t expert = static_cast<const int32_t*>(args.Pointer(4))[place];
+  void* y = args.Pointer(6);
+  const int64_t n0 = block.x * kTileN;
+  const int64_t count = Least(kTileN, Nout - n0);
+
+  if (expert < 0 || expert >= E) {
+    Each(block, count,
+         [&](int64_t n) { Store<OT>(y, place * Nout + n0 + n, 0.0f); });
+    return;
+  }
+  Gemv<XT, K>(
+      block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count, 1,
+      [&](int64_t) {
+        return At<XT>(x, (per_slot ? place : place / top_k) * K);
+      },
+      [&](int64_t, int64_t n, float v) {
+        Store<OT>(y, place * Nout + n0 + n, v);
+      });
+}
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
+GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
+  const Sequences sequences(args);
+  const void* x = args.Pointer(3);
+  const int32_t* ids = static_cast<const int32_t*>(args.Pointer(4));
+  void* y = args.Pointer(6);
+  const int64_t places = args.Integer(2) * top_k;
+  const int64_t expert = block.y;
+  const int64_t n0 = block.x * kTileN;
+  const int64_t count = Least(kTileN, Nout - n0);
+  GLM_SHARED(int32_t, chosen, kTileRows);
+
+  // 1. The places that chose this expert, kTileRows at a time: one unpacking of
+  //    the weight's tile serves them all.
+  for (int64_t from = 0; from < places;) {
+    const int64_t rows = Compact(
+        block, from, places, kTileRows,
+        [&](int64_t place) {
+          return ids[place] == expert && sequences.Valid(place / top_k);
+        },
+        chosen);
+    Multiply<XT, K>(
+        block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count,
+        rows,
+        [&](int64_t r) {
+          return At<XT>(x, (per_slot ? chosen[r] : chosen[r] / top_k) * K);
+        },
+        [&](int64_t r, int64_t n, float v) {
+          Store<OT>(y, chosen[r] * Nout + n0 + n, v);
+        });
+  }
+
+  // 2. Places without an expert are the work of expert 0's blocks.
+  if (expert != 0) return;
+  for (int64_t from = 0; from < places;) {
+    const int64_t rows = Compact(
+        block, from, places, kTileRows,
+        [&](int64_t place) {
+          return (ids[place] < 0 || ids[place] >= E) &&
+                 sequences.Valid(place / top_k);
+        },
+        chosen);
+    for (int64_t r = 0; r < rows; ++r) {
+      Each(block, count,
+           [&](int64_t n) { Store<OT>(y, chosen[r] * Nout + n0 + n, 0.0f); });
+    }
+  }
+}
+
+}  // namespace glm::kernel

@@ -1,0 +1,302 @@
+// host_dots.h - products of few rows on a CPU: each weight element is read from
+// memory once and meets all rows in registers.
+//
+// The loops are functions of their own, not inlined, so that the kernels of one
+// source file share them.
+#pragma once
+
+#include "glm/block.h"
+#include "glm/weight.h"
+
+#define GLM_SHARED_CODE __attribute__((noinline))
+
+namespace glm::kernel {
+
+// Accumulators that fit in registers beside the operands.
+inline constexpr int kAccumulators = kVector == 16 ? 16 : 8;
+
+template <class V>
+GLM_FN float SumOf(V v) {
+  if constexpr (sizeof(V) == 2 * sizeof(float)) {
+    return v.x + v.y;
+  } else {
+    return SumOf(v.lo + v.hi);
+  }
+}
+
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
+template <class F>
+GLM_FN void WithRows(int64_t rows, F f) {
+  if (rows <= 1) {
+    f.template operator()<1>();
+  } else if (rows <= 2) {
+    f.template operator()<2>();
+  } else if (rows <= 4) {
+    f.template operator()<4>();
+  } else {
+    f.template operator()<8>();
+  }
+}
+
+// --------------------------------------------------------------------- Dots
+
+// sums[o][r] = x[r] . w[o] over k elements.
+template <int XT, int WT, int R, int O>
+GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
+                               const void* const* w, float* sums) {
+  Vector acc[O][R] = {};
+  const int64_t whole = k - k % kVector;
+  for (int64_t i = 0; i < whole; i += kVector) {
+    Vector xv[R];
+#pragma unroll
+    for (int r = 0; r < R; ++r) xv[r] = LoadVector<XT, Vector>(x[r], i);
+#pragma unroll
+    for (int o = 0; o < O; ++o) {
+      const Vector wv = LoadVector<WT, Vector>(w[o], i);
+#pragma unroll
+      for (int r = 0; r < R; ++r) acc[o][r] += wv * xv[r];
+    }
+  }
+#pragma unroll
+  for (int o = 0; o < O; ++o) {
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      float sum = SumOf(acc[o][r]);
+      for (int64_t i = whole; i < k; ++i) {
+        sum += Load<XT>(x[r], i) * Load<WT>(w[o], i);
+      }
+      sums[o * R + r] = sum;
+    }
+  }
+}
+
+// out(r, o, x_row(r) . w_row(o)) for rows <= 8 and any number of outputs.
+template <int XT, int WT, class XRow, class WRow, class Out>
+GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
+                 WRow w_row, Out out) {
+  WithRows(rows, [&]<int R>() {
+    constexpr int O = Least(kAccumulators / R, 8);
+    const void* x[R];
+    for (int64_t r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    for (int64_t first = 0; first < outputs; first += O) {
+      const int64_t count = Least(O, outputs - first);
+      const void* w[O];
+      for (int64_t o = 0; o < O; ++o) w[o] = w_row(first + Least(o, count - 1));
+      float sums[O * R];
+      DotsBlock<XT, WT, R, O>(k, x, w, sums);
+      for (int64_t o = 0; o < count; ++o) {
+        for (int64_t r = 0; r < rows; ++r) out(r, first + o, sums[o * R + r]);
+      }
+    }
+  });
+}
+
+// ---------------------------------------------------------------------- Mix
+
+// sums[r][n] = sum_k c[r][k] row[k][n0 + n] for n < kVector * V.
+template <int WT, int R, int V>
+GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c,
+                              const void* const* row, int64_t n0, float* sums) {
+  Vector acc[R][V] = {};
+  for (int64_t i = 0; i < k; ++i) {
+    Vector w[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      w[v] = LoadVector<WT, Vector>(row[i], n0 + v * kVector);
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      const Vector factor = c[r][i];
+#pragma unroll
+      for (int v = 0; v < V; ++v) acc[r][v] += factor * w[v];
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    __builtin_memcpy(sums + r * V * kVector, acc[r], sizeof(acc[r]));
+  }
+}
+
+// out(r, n, sum_k c[r][k] row[k][n0 + n]), n < count, rows <= 8.
+template <int WT, class Out>
+GLM_FN void Mix(Block&, int64_t k, int64_t rows, const float* const* c,
+                const void* const* row, int64_t n0, int64_t count, Out out) {
+  WithRows(rows, [&]<int R>() {
+    constexpr int V = Most(1, Least(kAccumulators / R, 4));
+    constexpr int kWidth = V * kVector;
+    const float* factor[R];
+    for (int64_t r = 0; r < R; ++r) factor[r] = c[Least(r, rows - 1)];
+    alignas(64) float sums[R * kWidth];
+    int64_t n = 0;
+    for (; n + kWidth <= count; n += kWidth) {
+      MixBlock<WT, R, V>(k, factor, row, n0 + n, sums);
+      for (int64_t r = 0; r < rows; ++r) {
+#pragma clang loop vectorize(assume_safety)
+        for (int64_t i = 0; i < kWidth; ++i)
+          out(r, n + i, sums[r * kWidth + i]);
+      }
+    }
+    for (; n < count; ++n) {
+      for (int64_t r = 0; r < rows; ++r) {
+        float sum = 0.0f;
+        for (int64_t i = 0; i < k; ++i) {
+          sum += c[r][i] * Load<WT>(row[i], n0 + n);
+        }
+        out(r, n, sum);
+      }
+    }
+  });
+}
+
+// ----------------------------------------------------------------- int4 codes
+
+typedef uint32_t CodeVector __attribute__((ext_vector_type(kVector)));
+
+// code - 8 of the lowest code of each word.
+GLM_FN Vector CodeValues(CodeVector words) {
+#ifdef __AVX512F__
+  // The permute looks at the low four bits of an index only.
+  const Vector values = {-8, -7, -6, -5, -4, -3, -2, -1,
+                         0,  1,  2,  3,  4,  5,  6,  7};
+  typedef int32_t Index __attribute__((ext_vector_type(kVector)));
+  return __builtin_ia32_permvarsf512(values, __builtin_bit_cast(Index, words));
+#else
+  typedef int32_t Index __attribute__((ext_vector_type(kVector)));
+  return __builtin_convertvector(__builtin_bit_cast(Index, words & 15u) - 8,
+                                 Vector);
+#endif
+}
+
+// sums[r][n] = sum_k x[r][k] W[n][k] for n < kVector * V. `words` and `scales`
+// point at output 0; `stride` is their row length. The scale multiplies the sum
+// of its group.
+template <int R, int V>
+GLM_SHARED_CODE void CodesBlock(int64_t k, int64_t group, int64_t stride,
+                                const float* const* x, const uint32_t* words,
+                                const void* scales, float* sums) {
+  Vector acc[R][V] = {};
+  for (int64_t k0 = 0; k0 < k; k0 += group) {
+    const int64_t end = Least(k, k0 + group);
+    Vector part[R][V] = {};
+    for (int64_t k8 = k0; k8 < end; k8 += 8) {
+      CodeVector code[V];
+      __builtin_memcpy(code, words + k8 / 8 * stride, sizeof(code));
+      const auto step = [&](int i) __attribute__((always_inline)) {
+        Vector w[V];
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          w[v] = CodeValues(code[v] >> uint32_t(4 * i));
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+          const Vector factor = x[r][k8 + i];
+#pragma unroll
+          for (int v = 0; v < V; ++v) part[r][v] += factor * w[v];
+        }
+      };
+      if (k8 + 8 <= end) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) step(i);
+      } else {
+        for (int i = 0; i < end - k8; ++i) step(i);
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      const Vector scale =
+          LoadVector<F16, Vector>(scales, k0 / group * stride + v * kVector);
+#pragma unroll
+      for (int r = 0; r < R; ++r) acc[r][v] += scale * part[r][v];
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    __builtin_memcpy(sums + r * V * kVector, acc[r], sizeof(acc[r]));
+  }
+}
+
+// --------------------------------------------------------------------- Gemv
+
+// Row pointers of fp32: the rows themselves, or widened copies in `wide`.
+template <int XT, int64_t K, class XRow>
+GLM_FN void WideRows(int64_t rows, XRow x_row, float* wide, const float** x) {
+  for (int64_t r = 0; r < rows; ++r) {
+    if constexpr (XT == F32) {
+      x[r] = static_cast<const float*>(x_row(r));
+    } else {
+      const void* from = x_row(r);
+      float* to = wide + r * K;
+#pragma clang loop vectorize(assume_safety)
+      for (int64_t i = 0; i < K; ++i) to[i] = Load<XT>(from, i);
+      x[r] = to;
+    }
+  }
+}
+
+template <int XT, int64_t K, int WT, int64_t RS, int64_t CS, class XRow,
+          class Out>
+GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
+                 int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= 0) return;
+  if constexpr (CS == 1) {
+    Dots<XT, WT>(
+        block, K, rows, x_row, count,
+        [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
+  } else {
+    GLM_SHARED(float, wide, XT == F32 ? 1 : 8 * K);
+    const float* x[8];
+    WideRows<XT, K>(rows, x_row, wide, x);
+    const void* row[K];
+    for (int64_t k = 0; k < K; ++k) row[k] = At<WT>(weight.data, k * CS);
+    Mix<WT>(block, K, rows, x, row, n0, count, out);
+  }
+}
+
+template <int XT, int64_t K, int64_t N, int64_t G, class XRow, class Out>
+GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
+                 int64_t count, int64_t rows, XRow x_row, Out out) {
+  // Two rounds of at most four rows: sums of a group and of all need registers.
+  for (int64_t first = 0; first < rows; first += 4) {
+    const int64_t some = Least(4, rows - first);
+    GLM_SHARED(float, wide, XT == F32 ? 1 : 4 * K);
+    const float* x[4];
+    WideRows<XT, K>(some, [&](int64_t r) { return x_row(first + r); }, wide, x);
+    for (int64_t r = some; r < 4; ++r) x[r] = x[0];
+    const auto run = [&]<int R>() {
+      constexpr int V = Least(kAccumulators / 2 / R, 4);
+      constexpr int kWidth = V * kVector;
+      alignas(64) float sums[R * kWidth];
+      int64_t n = 0;
+      for (; n + kWidth <= count; n += kWidth) {
+        CodesBlock<R, V>(K, G, N, x, weight.words + n0 + n,
+                         At<F16>(weight.scales, n0 + n), sums);
+        for (int64_t r = 0; r < some; ++r) {
+#pragma clang loop vectorize(assume_safety)
+          for (int64_t i = 0; i < kWidth; ++i) {
+            out(first + r, n + i, sums[r * kWidth + i]);
+          }
+        }
+      }
+      for (; n < count; ++n) {
+        for (int64_t r = 0; r < some; ++r) {
+          float sum = 0.0f;
+          for (int64_t k = 0; k < K; ++k) {
+            const uint32_t word = weight.words[k / 8 * N + n0 + n];
+            const float code = float(int32_t(word >> (4 * (k % 8)) & 15u) - 8);
+            sum +=
+                x[r][k] * code * Load<F16>(weight.scales, k / G * N + n0 + n);
+          }
+          out(first + r, n, sum);
+        }
+      }
+    };
+    if (some == 1) {
+      run.template operator()<1>();
+    } else if (some == 2) {
+      run.template operator()<2>();
+    } else {
+      run.template operator()<4>();
+    }
+  }
+}
+
+}  // namespace glm::kernel

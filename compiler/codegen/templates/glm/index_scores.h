@@ -1,0 +1,75 @@
+// index_scores.h - score of each complete pool for each row.
+//
+// Grid: ceil(C / 64), ceil(T / 32). A block owns 64 pools and 32 rows; rows of
+// one sequence share the unpacked pools.
+//
+// Arguments: seqs, N, T, q XT [T, heads, D], w WT [T, heads], pools base,
+// stride (slot: CT [max_pools, D]), scale F32, scores F32 [T, C], C. Row
+// (position + j) has candidates p < (position + j + 1) / P; other columns are
+// left alone.
+#pragma once
+
+#include "glm/matrix.h"
+
+namespace glm::kernel {
+
+template <int XT, int WT, int CT, int64_t heads, int64_t D, int64_t P,
+          class Block>
+GLM_FN void IndexScores(Block& block, const Args& args) {
+  constexpr int64_t kRows = 32;
+  constexpr int64_t kTogether = Least(kRows, Most(1, kTileRows / heads));
+  static_assert(heads <= kTileRows,
+                "the heads of a row are multiplied together");
+  const Sequences sequences(args);
+  const void* q = args.Pointer(3);
+  const void* w = args.Pointer(4);
+  const float scale = args.Real(7);
+  float* scores = static_cast<float*>(args.Pointer(8));
+  const int64_t columns = args.Integer(9);
+  const int64_t p0 = block.x * kTileN;
+  const int64_t end = Least((block.y + 1) * kRows, sequences.rows);
+
+  for (int64_t row = block.y * kRows; row < end;) {
+    // 1. The next valid rows of one sequence, at most kTogether.
+    if (!sequences.Valid(row)) {
+      ++row;
+      continue;
+    }
+    const int64_t sequence = row / sequences.tokens;
+    int64_t rows = 1;
+    while (rows < kTogether && row + rows < end &&
+           (row + rows) / sequences.tokens == sequence &&
+           sequences.Valid(row + rows)) {
+      ++rows;
+    }
+
+    // 2. Candidates of the last of them in this tile.
+    const int64_t count =
+        Least(kTileN, sequences.Context(row + rows - 1) / P - p0);
+    if (count > 0) {
+      GLM_SHARED(float, sums, kTogether* kTileN);
+      Each(block, rows * kTileN, [&](int64_t i) { sums[i] = 0.0f; });
+
+      // 3. sum_h w_h max(0, scale q_h . pool); product row r is (row, head).
+      const DenseWeight<CT, D, 1> pools = {
+          SlotMemory(args, 5, sequences.Slot(sequence))};
+      TileMatmul<XT, D>(
+          block, pools, p0, count, rows * heads,
+          [&](int64_t r) { return At<XT>(q, (row * heads + r) * D); },
+          [&](int64_t r, int64_t p, float v) {
+            sums[r / heads * kTileN + p] +=
+                Load<WT>(w, row * heads + r) * Max(0.0f, scale * v);
+          });
+
+      // 4. Each row's own candidates.
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t own = Least(count, sequences.Context(row + r) / P - p0);
+        float* out = scores + (row + r) * columns + p0;
+        Each(block, own, [&](int64_t p) { out[p] = sums[r * kTileN + p]; });
+      }
+    }
+    row += rows;
+  }
+}
+
+}  // namespace glm::kernel

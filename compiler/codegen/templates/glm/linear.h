@@ -1,0 +1,85 @@
+// linear.h - y[t, n] = sum_k x[t, k] w[n, k], and the same for each head with a
+// slice of one stacked weight.
+//
+// Grids, any T (the first of each pair is for T <= 8, the second for more):
+//   Linear          ceil(Nout / 32)
+//   LinearTile      ceil(Nout / 64), ceil(T / 128)
+//   HeadLinear      ceil(Nout / 64), H
+//   HeadLinearTile  ceil(Nout / 64), H, ceil(T / 128)
+//
+// Arguments: seqs, N, T, x [T, H, K], w, y [T, H, Nout];
+// W_h[n][k] = w[base + h * head_stride + n * n_stride + k * k_stride].
+#pragma once
+
+#include "glm/matrix.h"
+
+namespace glm::kernel {
+
+// Outputs n0 .. n0 + count - 1 of head `head`, rows first .. end - 1.
+template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
+          int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
+          int64_t kRows, class Block>
+GLM_FN void LinearRows(Block& block, const Args& args, int64_t head, int64_t n0,
+                       int64_t count, int64_t first, int64_t end) {
+  const Sequences sequences(args);
+  const void* x = args.Pointer(3);
+  const void* w = args.Pointer(4);
+  void* y = args.Pointer(5);
+  const DenseWeight<WT, n_stride, k_stride> weight = {
+      At<WT>(w, base + head * head_stride)};
+
+  while (first < end) {
+    // 1. The next kRows valid rows.
+    GLM_SHARED(int32_t, valid, kRows);
+    const int64_t rows = Compact(
+        block, first, end, kRows,
+        [&](int64_t row) { return sequences.Valid(row); }, valid);
+
+    // 2. Times the weight.
+    Multiply<XT, K>(
+        block, weight, n0, count, rows,
+        [&](int64_t r) { return At<XT>(x, (valid[r] * H + head) * K); },
+        [&](int64_t r, int64_t n, float v) {
+          Store<OT>(y, (valid[r] * H + head) * Nout + n0 + n, v);
+        });
+  }
+}
+
+template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
+          int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
+          class Block>
+GLM_FN void HeadLinear(Block& block, const Args& args) {
+  const int64_t n0 = block.x * 64;
+  LinearRows<XT, WT, OT, H, Nout, K, head_stride, n_stride, k_stride, base,
+             kGemvRows>(block, args, block.y, n0, Least(64, Nout - n0), 0,
+                        args.Integer(2));
+}
+
+template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
+          int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
+          class Block>
+GLM_FN void HeadLinearTile(Block& block, const Args& args) {
+  const int64_t n0 = block.x * kTileN;
+  const int64_t first = block.z * kTileRows;
+  LinearRows<XT, WT, OT, H, Nout, K, head_stride, n_stride, k_stride, base,
+             kTileRows>(block, args, block.y, n0, Least(kTileN, Nout - n0),
+                        first, Least(first + kTileRows, args.Integer(2)));
+}
+
+template <int XT, int WT, int OT, int64_t Nout, int64_t K, class Block>
+GLM_FN void Linear(Block& block, const Args& args) {
+  const int64_t n0 = block.x * 32;
+  LinearRows<XT, WT, OT, 1, Nout, K, 0, K, 1, 0, kGemvRows>(
+      block, args, 0, n0, Least(32, Nout - n0), 0, args.Integer(2));
+}
+
+template <int XT, int WT, int OT, int64_t Nout, int64_t K, class Block>
+GLM_FN void LinearTile(Block& block, const Args& args) {
+  const int64_t n0 = block.x * kTileN;
+  const int64_t first = block.y * kTileRows;
+  LinearRows<XT, WT, OT, 1, Nout, K, 0, K, 1, 0, kTileRows>(
+      block, args, 0, n0, Least(kTileN, Nout - n0), first,
+      Least(first + kTileRows, args.Integer(2)));
+}
+
+}  // namespace glm::kernel

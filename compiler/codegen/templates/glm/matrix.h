@@ -1,0 +1,41 @@
+// matrix.h - products of rows with a weight (weight.h), fp32 sums.
+//
+//   Dots   all pairs of dot products of two lists of contiguous rows
+//   Mix    linear combinations of rows
+//   Gemv   few rows times one tile of a weight, which is read once
+//   TileMatmul   many rows times one tile of a weight, which is unpacked once
+//   Multiply     Gemv or TileMatmul, by the number of rows
+//
+// Gemv, TileMatmul and Multiply compute, for outputs n0 .. n0 + count - 1 and
+// `rows` rows of K elements,
+//
+//   out(r, n, sum_k x[r][k] W[n0 + n][k])
+//
+// where `x_row(r)` is the address of row r. `out` is called once for each pair.
+#pragma once
+
+#include "glm/block.h"
+#include "glm/host_matrix.h"
+#include "glm/weight.h"
+
+namespace glm::kernel {
+
+// Rows up to which reading a weight once beats unpacking it.
+inline constexpr int64_t kGemvRows = 8;
+
+template <int XT, int64_t K, class Block, class Weight, class XRow, class Out>
+GLM_FN void Multiply(Block& block, const Weight& weight, int64_t n0,
+                     int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= kGemvRows) {
+    Gemv<XT, K>(block, weight, n0, count, rows, x_row, out);
+    return;
+  }
+  for (int64_t first = 0; first < rows; first += kTileRows) {
+    TileMatmul<XT, K>(
+        block, weight, n0, count, Least(kTileRows, rows - first),
+        [&](int64_t r) { return x_row(first + r); },
+        [&](int64_t r, int64_t n, float v) { out(first + r, n, v); });
+  }
+}
+
+}  // namespace glm::kernel

@@ -1,0 +1,45 @@
+// sequences.h - the arguments that all kernels share: seqs, N, T.
+#pragma once
+
+#include "glm/host.h"
+#include "glm/number.h"
+
+namespace glm::kernel {
+
+// Rows are grouped in sequences of N tokens; row t is token t % N of sequence
+// t / N. Without a table (seqs == 0) every row is valid.
+struct Sequences {
+  const int32_t* table;  // [S, 4] = slot, position, length, 0
+  int64_t tokens;        // N
+  int64_t rows;          // T
+
+  GLM_FN explicit Sequences(const Args& args)
+      : table(static_cast<const int32_t*>(args.Pointer(0))),
+        tokens(args.Integer(1)),
+        rows(args.Integer(2)) {}
+
+  GLM_FN bool Valid(int64_t row) const {
+    return table == nullptr || row % tokens < Length(row / tokens);
+  }
+  GLM_FN int64_t Slot(int64_t sequence) const { return table[4 * sequence]; }
+  // Tokens in the state before this step.
+  GLM_FN int64_t Position(int64_t sequence) const {
+    return table[4 * sequence + 1];
+  }
+  // Valid rows of this step.
+  GLM_FN int64_t Length(int64_t sequence) const {
+    return table[4 * sequence + 2];
+  }
+  // Tokens of the row's sequence up to and including the row.
+  GLM_FN int64_t Context(int64_t row) const {
+    return Position(row / tokens) + row % tokens + 1;
+  }
+};
+
+// The slot's memory of a state argument (base, stride) at args[index].
+GLM_FN char* SlotMemory(const Args& args, int index, int64_t slot) {
+  return static_cast<char*>(args.Pointer(index)) +
+         slot * args.Integer(index + 1);
+}
+
+}  // namespace glm::kernel

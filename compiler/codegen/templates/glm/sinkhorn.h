@@ -1,0 +1,50 @@
+// sinkhorn.h - balances an n x n map of positive weights.
+//
+// Grid: T, one block a row.
+//
+// Arguments: seqs, N, T, z F32 [T, n, n], eps F32, comb F32 [T, n, n].
+#pragma once
+
+#include "glm/block.h"
+
+namespace glm::kernel {
+
+template <int64_t n, int64_t iterations, class Block>
+GLM_FN void Sinkhorn(Block& block, const Args& args) {
+  const int64_t row = block.x;
+  if (!Sequences(args).Valid(row)) return;
+  const float* z = static_cast<const float*>(args.Pointer(3)) + row * n * n;
+  const float eps = args.Real(4);
+  float* comb = static_cast<float*>(args.Pointer(5)) + row * n * n;
+  float c[n][n];
+
+  // 1. Softmax of each row, plus eps.
+  for (int64_t i = 0; i < n; ++i) {
+    float most = z[i * n];
+    for (int64_t j = 1; j < n; ++j) most = Max(most, z[i * n + j]);
+    float sum = 0.0f;
+    for (int64_t j = 0; j < n; ++j) sum += c[i][j] = Exp(z[i * n + j] - most);
+    for (int64_t j = 0; j < n; ++j) c[i][j] = c[i][j] / sum + eps;
+  }
+
+  // 2. Columns first, then rows and columns in turn; columns last.
+  const auto columns = [&] {
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = eps;
+      for (int64_t i = 0; i < n; ++i) sum += c[i][j];
+      for (int64_t i = 0; i < n; ++i) c[i][j] /= sum;
+    }
+  };
+  columns();
+  for (int64_t pass = 1; pass < iterations; ++pass) {
+    for (int64_t i = 0; i < n; ++i) {
+      float sum = eps;
+      for (int64_t j = 0; j < n; ++j) sum += c[i][j];
+      for (int64_t j = 0; j < n; ++j) c[i][j] /= sum;
+    }
+    columns();
+  }
+  Each<n * n>(block, [&](int64_t i, int64_t) { comb[i] = c[i / n][i % n]; });
+}
+
+}  // namespace glm::kernel

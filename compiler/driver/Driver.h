@@ -1,0 +1,53 @@
+//===- Driver.h - From a checkpoint to a plan file --------------*- C++ -*-===//
+//
+// The whole of `glmc compile` behind one function: options → config and weights →
+// glm module → phases → code objects → plan file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_COMPILER_DRIVER_DRIVER_H
+#define GLM_COMPILER_DRIVER_DRIVER_H
+
+#include "compiler/codegen/KernelCompiler.h"
+#include "compiler/pipeline/Pipelines.h"
+#include "models/glm53/Build.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace glm::driver {
+
+struct DriverOptions {
+  std::string checkpoint; // directory; empty with `config`
+  std::string config;     // config.json, for a plan without weights
+  std::string output;     // plan file
+  glm53::BuildOptions::Math math = glm53::BuildOptions::Math::Bf16;
+  bool fuse = true;
+  std::vector<std::string> targets = {"host"};
+  std::vector<int64_t> batches = {1};
+  int64_t prefillChunk = 256;
+  int64_t maxContext = 0; // 0: the model's own, at most kDefaultContext
+  bool pack = false;
+  pipeline::Phase last = pipeline::Phase::Emit;
+  std::vector<std::string> disabledPasses;
+  bool printAfterAll = false;
+  bool timing = false;
+  bool remarks = false;
+  codegen::CompileOptions clang;
+  std::string commandLine; // recorded in the plan
+
+  /// Called as work goes on: what is being done, and how much of it.
+  std::function<void(llvm::StringRef stage, uint64_t done, uint64_t total)> progress;
+  /// Called once for each warning.
+  std::function<void(llvm::StringRef text)> warn;
+};
+
+/// Context of a plan when none is asked for and the model allows more.
+inline constexpr int64_t kDefaultContext = 131072;
+
+/// Runs the compiler. IR of a phase before `emit` is printed to `out`. The error
+/// names file, tensor and remedy; then no output file is left or changed.
+llvm::Error compile(const DriverOptions &options, llvm::raw_ostream &out);
+
+} // namespace glm::driver
+
+#endif // GLM_COMPILER_DRIVER_DRIVER_H

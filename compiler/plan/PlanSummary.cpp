@@ -1,0 +1,166 @@
+//===- PlanSummary.cpp - The numbers of a plan ----------------------------===//
+
+#include "compiler/plan/PlanSummary.h"
+
+#include "runtime/plan/plan_generated.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace glm;
+using namespace glm::planfile;
+
+static uint64_t elementSize(plan::DType type) {
+  switch (type) {
+  case plan::DType::BF16:
+  case plan::DType::F16:
+    return 2;
+  case plan::DType::I64:
+  case plan::DType::U64:
+    return 8;
+  case plan::DType::U8:
+    return 1;
+  default:
+    return 4;
+  }
+}
+
+static uint64_t weightBytes(const plan::Weight &w) {
+  uint64_t n = 1;
+  for (uint64_t d : *w.shape())
+    n *= d;
+  if (w.form() != plan::WeightForm::EXPERTS_GPTQ4)
+    return n * elementSize(w.dtype());
+  uint64_t e = w.shape()->Get(0), rows = w.shape()->Get(1), k = w.shape()->Get(2);
+  return e * rows * ((k + 7) / 8 * 4 + (k + w.group() - 1) / w.group() * 2);
+}
+
+const EntrySummary *PlanSummary::decode() const {
+  for (const EntrySummary &e : entries)
+    if (llvm::StringRef(e.name) == "decode_b1")
+      return &e;
+  return nullptr;
+}
+
+static EntrySummary summariseEntry(const plan::Plan &plan, const plan::Entry &entry) {
+  EntrySummary s;
+  s.name = entry.name()->str();
+  s.arenaBytes = entry.arena_bytes();
+  llvm::MapVector<llvm::StringRef, KernelRow> rows;
+  for (const plan::Launch *launch : *entry.launches()) {
+    const plan::Kernel *kernel = plan.kernels()->Get(launch->kernel());
+    KernelRow &row = rows[kernel->op()->c_str()];
+    row.op = kernel->op()->str();
+    ++row.launches, ++s.launches;
+    row.weightBytes += launch->weight_bytes();
+    row.memoryBytes += launch->memory_bytes();
+    row.flops += launch->flops();
+  }
+  for (auto &[op, row] : rows) {
+    s.weightBytes += row.weightBytes;
+    s.memoryBytes += row.memoryBytes;
+    s.flops += row.flops;
+    s.ops.push_back(row);
+  }
+  llvm::sort(s.ops, [](const KernelRow &a, const KernelRow &b) {
+    uint64_t left = a.weightBytes + a.memoryBytes;
+    uint64_t right = b.weightBytes + b.memoryBytes;
+    return left != right ? left > right : a.op < b.op;
+  });
+  return s;
+}
+
+PlanSummary planfile::summarise(const plan::Plan &plan) {
+  PlanSummary s;
+  s.math = plan.math()->str();
+  s.fuse = plan.fuse()->str();
+  s.maxContext = plan.model()->max_context();
+  for (const plan::Weight *w : *plan.weights())
+    s.weightTotal += weightBytes(*w);
+  for (const plan::State *state : *plan.states()) {
+    uint64_t n = elementSize(state->dtype());
+    for (uint64_t d : *state->shape())
+      n *= d;
+    if (state->tokens_per_row() == 0)
+      s.stateBytesPerSequence += n;
+    else
+      s.stateBytesPerToken +=
+          double(n) / state->shape()->Get(0) / state->tokens_per_row();
+  }
+  for (const plan::Entry *entry : *plan.entries())
+    s.entries.push_back(summariseEntry(plan, *entry));
+  return s;
+}
+
+static llvm::json::Object entryJson(const EntrySummary &e) {
+  llvm::json::Array ops;
+  for (const KernelRow &row : e.ops)
+    ops.push_back(llvm::json::Object{{"op", row.op},
+                                     {"launches", row.launches},
+                                     {"weight_bytes", row.weightBytes},
+                                     {"memory_bytes", row.memoryBytes},
+                                     {"flops", row.flops}});
+  return llvm::json::Object{{"name", e.name},
+                            {"launches", e.launches},
+                            {"weight_bytes", e.weightBytes},
+                            {"memory_bytes", e.memoryBytes},
+                            {"flops", e.flops},
+                            {"arena_bytes", e.arenaBytes},
+                            {"ops", std::move(ops)}};
+}
+
+std::string planfile::toJson(const PlanSummary &s) {
+  llvm::json::Array entries;
+  for (const EntrySummary &e : s.entries)
+    entries.push_back(entryJson(e));
+  const EntrySummary *decode = s.decode();
+  llvm::json::Object root{{"launches", decode ? decode->launches : 0},
+                          {"weight_bytes", decode ? decode->weightBytes : 0},
+                          {"state_bytes_per_sequence", s.stateBytesPerSequence},
+                          {"state_bytes_per_token", s.stateBytesPerToken},
+                          {"weight_bytes_total", s.weightTotal},
+                          {"max_context", s.maxContext},
+                          {"math", s.math},
+                          {"fuse", s.fuse},
+                          {"entries", std::move(entries)}};
+  return llvm::formatv("{0:2}", llvm::json::Value(std::move(root))).str();
+}
+
+/// 1234567 -> "1,234,567".
+static std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n), out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i && (digits.size() - i) % 3 == 0)
+      out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+std::string planfile::toText(const PlanSummary &s) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  os << "math " << s.math << ", fuse " << s.fuse << ", context up to "
+     << grouped(s.maxContext) << " tokens\n";
+  if (const EntrySummary *d = s.decode())
+    os << "one decoded token: " << grouped(d->launches) << " launches, "
+       << grouped(d->weightBytes) << " B of weights ("
+       << llvm::formatv("{0:f2}", d->weightBytes / 1e9) << " GB)\n";
+  os << "weights " << grouped(s.weightTotal) << " B; state "
+     << grouped(s.stateBytesPerSequence) << " B a sequence + "
+     << llvm::formatv("{0:f0}", s.stateBytesPerToken) << " B a token\n";
+  for (const EntrySummary &e : s.entries) {
+    os << "\n" << e.name << ": " << grouped(e.launches) << " launches, arena "
+       << grouped(e.arenaBytes) << " B\n";
+    os << llvm::formatv("  {0,-18}{1,9}{2,17}{3,17}{4,17}\n", "op", "launches",
+                        "weight bytes", "memory bytes", "flops");
+    for (const KernelRow &row : e.ops)
+      os << llvm::formatv("  {0,-18}{1,9}{2,17}{3,17}{4,17}\n", row.op,
+                          grouped(row.launches), grouped(row.weightBytes),
+                          grouped(row.memoryBytes), grouped(row.flops));
+  }
+  return out;
+}

@@ -1,0 +1,59 @@
+//===- PlanSummary.h - The numbers of a plan --------------------*- C++ -*-===//
+//
+// What `glmc compile` prints and `glmc explain` shows: counts and bytes that
+// follow from the plan's tables alone.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_COMPILER_PLAN_PLANSUMMARY_H
+#define GLM_COMPILER_PLAN_PLANSUMMARY_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace glm::plan {
+struct Plan;
+}
+
+namespace glm::planfile {
+
+struct KernelRow {
+  std::string op;
+  uint64_t launches = 0, weightBytes = 0, memoryBytes = 0, flops = 0;
+};
+
+struct EntrySummary {
+  std::string name;
+  uint64_t launches = 0;
+  uint64_t weightBytes = 0; // read by one step
+  uint64_t memoryBytes = 0; // activations and state, read and written
+  uint64_t flops = 0;
+  uint64_t arenaBytes = 0;
+  std::vector<KernelRow> ops; // by bytes, largest first
+};
+
+struct PlanSummary {
+  std::string math, fuse;
+  uint64_t weightTotal = 0;           // bytes of all weights
+  uint64_t stateBytesPerSequence = 0; // constant part
+  double stateBytesPerToken = 0;      // growth
+  uint64_t maxContext = 0;
+  std::vector<EntrySummary> entries;  // as in the plan
+
+  /// The decode entry of one sequence; nullptr when the plan has none.
+  const EntrySummary *decode() const;
+};
+
+PlanSummary summarise(const plan::Plan &plan);
+
+/// `--json`: launches, weight_bytes, state_bytes_per_sequence,
+/// state_bytes_per_token of one decoded token, and the entries.
+std::string toJson(const PlanSummary &summary);
+
+/// A table for people.
+std::string toText(const PlanSummary &summary);
+
+} // namespace glm::planfile
+
+#endif // GLM_COMPILER_PLAN_PLANSUMMARY_H

@@ -1,0 +1,369 @@
+//===- GlmOps.cpp - Verifiers of the model-level dialect ------------------===//
+//
+// Labels in comments are those of docs/spec/glm-ops.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Glm/Glm.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace glm::model;
+
+#include "dialects/Glm/GlmDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Glm/GlmAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Glm/GlmOps.cpp.inc"
+
+void GlmDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Glm/GlmAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Glm/GlmOps.cpp.inc"
+      >();
+}
+
+static ArrayRef<int64_t> shapeOf(Value v) {
+  return cast<RankedTensorType>(v.getType()).getShape();
+}
+
+static int64_t product(ArrayRef<int64_t> dims) {
+  int64_t n = 1;
+  for (int64_t d : dims)
+    n *= d;
+  return n;
+}
+
+/// Reports `op expects <what> to be <want>, got <got>`.
+static LogicalResult expectShape(Operation *op, StringRef what, Value v,
+                                 ArrayRef<int64_t> want) {
+  if (shapeOf(v) == want)
+    return success();
+  InFlightDiagnostic d = op->emitOpError("expects ") << what << " of shape [";
+  llvm::interleaveComma(want, d);
+  d << "], got [";
+  llvm::interleaveComma(shapeOf(v), d);
+  return d << "]";
+}
+
+/// Looks a state up and checks its shape; `-1` in `want` matches any size.
+static LogicalResult expectState(Operation *op, SymbolTableCollection &symbols,
+                                 FlatSymbolRefAttr name,
+                                 ArrayRef<int64_t> want) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(op, name);
+  if (!state)
+    return op->emitOpError("names no state: ") << name;
+  ArrayRef<int64_t> got = cast<RankedTensorType>(state.getType()).getShape();
+  bool same = got.size() == want.size();
+  for (size_t i = 0; same && i < want.size(); ++i)
+    same = want[i] == -1 || want[i] == got[i];
+  if (same)
+    return success();
+  InFlightDiagnostic d = op->emitOpError("expects state ") << name << " [";
+  llvm::interleaveComma(want, d);
+  d << "], got [";
+  llvm::interleaveComma(got, d);
+  return d << "]";
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightOp::verify() {
+  // C1
+  if (!getPieces())
+    return success();
+  auto type = cast<RankedTensorType>(getType());
+  int64_t count = 1;
+  if (getExperts())
+    count = type.getDimSize(0) * (type.getEncoding() ? 2 : 1);
+  if (getPieces()->size() != static_cast<size_t>(3 * count))
+    return emitOpError("expects ")
+           << count << " pieces (file, offset, size), got "
+           << getPieces()->size() << " numbers";
+  return success();
+}
+
+LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto weight = symbols.lookupNearestSymbolFrom<WeightOp>(*this, getWeightAttr());
+  if (!weight)
+    return emitOpError("names no weight: ") << getWeightAttr();
+  // C1
+  if (weight.getType() != getResult().getType())
+    return emitOpError("expects ")
+           << weight.getType() << ", got " << getResult().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rowwise
+//===----------------------------------------------------------------------===//
+
+bool RowwiseOp::hasReduction() {
+  return !getBody().getOps<RowReduceOp>().empty();
+}
+
+/// C2, C3: one map an access, over the domain, linear, inside the tensor.
+static LogicalResult verifyAccess(RowwiseOp op, AffineMap map, Value value,
+                                  const Twine &what) {
+  ArrayRef<int64_t> domain = op.getDomain();
+  ArrayRef<int64_t> shape = shapeOf(value);
+  if (map.getNumDims() != domain.size() || map.getNumSymbols() != 0 ||
+      map.getNumResults() != shape.size())
+    return op.emitOpError() << what << " expects a map of " << domain.size()
+                            << " dims to " << shape.size() << ", got "
+                            << AffineMapAttr::get(map);
+  for (auto [expr, size] : llvm::zip(map.getResults(), shape)) {
+    if (!expr.isPureAffine() || expr.getKind() == AffineExprKind::FloorDiv)
+      return op.emitOpError() << what << " map is not linear: "
+                              << AffineMapAttr::get(map);
+    // Highest index: coefficients are non-negative in every access we build.
+    SmallVector<AffineExpr> last;
+    for (int64_t d : domain)
+      last.push_back(getAffineConstantExpr(d - 1, op.getContext()));
+    auto highest = dyn_cast<AffineConstantExpr>(expr.replaceDims(last));
+    if (!highest || highest.getValue() < 0 || highest.getValue() >= size)
+      return op.emitOpError() << what << " leaves its tensor: "
+                              << AffineMapAttr::get(map)
+                              << " over a dimension of " << size;
+  }
+  return success();
+}
+
+LogicalResult RowwiseOp::verify() {
+  // C1
+  if (getDomain().empty() ||
+      llvm::any_of(getDomain(), [](int64_t d) { return d <= 0; }))
+    return emitOpError("expects a domain of positive dimensions");
+  // C2, C3
+  if (getInMaps().size() != getInputs().size())
+    return emitOpError("expects ") << getInputs().size() << " input maps, got "
+                                   << getInMaps().size();
+  for (auto [i, value] : llvm::enumerate(getInputs()))
+    if (failed(verifyAccess(*this, cast<AffineMapAttr>(getInMaps()[i]).getValue(),
+                            value, "input " + Twine(i))))
+      return failure();
+  // C4
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  size_t yields = yield.getValues().size();
+  if (getOutMaps().size() != yields || getTargets().size() != yields)
+    return emitOpError("expects an output map and a target for each of ")
+           << yields << " yielded values";
+  SmallVector<bool> written(getResults().size(), false);
+  for (auto [i, target] : llvm::enumerate(getTargets())) {
+    if (target < 0 || target >= static_cast<int64_t>(written.size()))
+      return emitOpError("target ") << target << " is no result";
+    written[target] = true;
+    if (failed(verifyAccess(*this, cast<AffineMapAttr>(getOutMaps()[i]).getValue(),
+                            getResults()[target], "output " + Twine(i))))
+      return failure();
+  }
+  if (!llvm::all_of(written, [](bool w) { return w; }))
+    return emitOpError("leaves a result unwritten");
+  // C5
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getInputs().size())
+    return emitOpError("expects one block argument for each input");
+  for (BlockArgument arg : block.getArguments())
+    if (!arg.getType().isF32())
+      return emitOpError("expects f32 block arguments");
+  return success();
+}
+
+LogicalResult RowReduceOp::verify() {
+  // C1
+  if (getKind() != "add" && getKind() != "max")
+    return emitOpError("expects kind add or max, got ") << getKind();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structured operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbedOp::verify() {
+  // C1
+  if (shapeOf(getTable()).size() != 2)
+    return emitOpError("expects a table of two dimensions");
+  return expectShape(*this, "result", getResult(),
+                     {shapeOf(getIds())[0], shapeOf(getTable())[1]});
+}
+
+LogicalResult GatherRowsOp::verify() {
+  // C1
+  SmallVector<int64_t> want(shapeOf(getInput()));
+  want[0] = shapeOf(getRows())[0];
+  return expectShape(*this, "result", getResult(), want);
+}
+
+LogicalResult LinearOp::verify() {
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  // C1
+  if (x.size() < 2 || w.size() != 2 || product(x.drop_front()) != w[1])
+    return emitOpError("expects rows of ")
+           << w.back() << " elements, got " << product(x.drop_front());
+  // C2
+  ArrayRef<int64_t> y = shapeOf(getResult());
+  if (y.size() < 2 || y[0] != x[0] || product(y.drop_front()) != w[0])
+    return emitOpError("expects result rows of ") << w[0] << " elements";
+  return success();
+}
+
+LogicalResult HeadLinearOp::verify() {
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  if (x.size() != 3 || w.size() != 2)
+    return emitOpError("expects input [T, heads, K] and a weight of two "
+                       "dimensions");
+  int64_t heads = x[1], stride = getStride();
+  // C1
+  if (w[0] != heads * stride)
+    return emitOpError("expects ")
+           << heads * stride << " weight rows for " << heads
+           << " heads of stride " << stride << ", got " << w[0];
+  ArrayRef<int64_t> y = shapeOf(getResult());
+  if (y.size() != 3)
+    return emitOpError("expects result [T, heads, N]");
+  int64_t rows = getTransposed() ? x[2] : y[2];
+  // C2
+  if (static_cast<int64_t>(getFirst()) < 0 ||
+      static_cast<int64_t>(getFirst()) + rows > stride)
+    return emitOpError("rows ") << getFirst() << " to " << getFirst() + rows
+                                << " leave the head's stride of " << stride;
+  // C3
+  int64_t inner = getTransposed() ? y[2] : x[2];
+  if (inner != w[1])
+    return emitOpError("expects ") << w[1] << " columns, got " << inner;
+  return expectShape(*this, "result", getResult(), {x[0], heads, y[2]});
+}
+
+LogicalResult ExpertLinearOp::verify() {
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  ArrayRef<int64_t> ids = shapeOf(getIds());
+  // C1
+  if (w.size() != 3 || (x.size() != 2 && x.size() != 3) || x.back() != w[2] ||
+      x[0] != ids[0] || (x.size() == 3 && x[1] != ids[1]))
+    return emitOpError("expects input [T, K] or [T, top_k, K] with K = ")
+           << w.back() << ", and ids [T, top_k]";
+  // C2
+  return expectShape(*this, "result", getResult(), {x[0], ids[1], w[1]});
+}
+
+LogicalResult SinkhornOp::verify() {
+  // C1
+  ArrayRef<int64_t> z = shapeOf(getLogits());
+  if (z[1] != z[2])
+    return emitOpError("expects square maps, got ") << z[1] << " x " << z[2];
+  return expectShape(*this, "result", getResult(), z);
+}
+
+LogicalResult TopKOp::verify() {
+  // C1
+  ArrayRef<int64_t> s = shapeOf(getScores()), ids = shapeOf(getIds());
+  if (s[0] != ids[0])
+    return emitOpError("expects ids for ") << s[0] << " rows, got " << ids[0];
+  if (getPool() == 0 && ids[1] > s[1])
+    return emitOpError("expects k <= ") << s[1] << " columns, got " << ids[1];
+  // C2
+  if ((static_cast<int64_t>(getPool()) > 0) != static_cast<bool>(getSeqs()))
+    return emitOpError("expects seqs exactly when pool > 0");
+  return success();
+}
+
+LogicalResult TakeColsOp::verify() {
+  // C1
+  if (shapeOf(getInput())[0] != shapeOf(getIds())[0])
+    return emitOpError("expects as many rows of ids as of input");
+  return expectShape(*this, "result", getResult(), shapeOf(getIds()));
+}
+
+//===----------------------------------------------------------------------===//
+// State users
+//===----------------------------------------------------------------------===//
+
+LogicalResult ShortConvOp::verify() {
+  // C1
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  bool filter = w.size() == 2 || (w.size() == 3 && w[1] == 1);
+  if (x.size() != 2 || !filter || w[0] != x[1] || w.back() < 2)
+    return emitOpError("expects a filter [C, kernel] for ")
+           << x.back() << " channels";
+  return expectShape(*this, "result", getResult(), x);
+}
+LogicalResult ShortConvOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C2
+  return expectState(*this, symbols, getStateAttr(),
+                     {shapeOf(getInput())[1], shapeOf(getWeight()).back() - 1});
+}
+
+LogicalResult DeltaRuleOp::verify() {
+  ArrayRef<int64_t> q = shapeOf(getQ()), v = shapeOf(getV());
+  if (q.size() != 3 || v.size() != 3)
+    return emitOpError("expects q, k, v of three dimensions");
+  if (failed(expectShape(*this, "k", getK(), q)) ||
+      failed(expectShape(*this, "gate", getGate(), q)) ||
+      failed(expectShape(*this, "beta", getBeta(), {q[0], q[1]})))
+    return failure();
+  return expectShape(*this, "result", getResult(), {q[0], q[1], v[2]});
+}
+LogicalResult DeltaRuleOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C1
+  return expectState(*this, symbols, getStateAttr(),
+                     {shapeOf(getQ())[1], shapeOf(getQ())[2], shapeOf(getV())[2]});
+}
+
+LogicalResult LatentAppendOp::verify() {
+  if (shapeOf(getInput()).size() != 2)
+    return emitOpError("expects rows [T, W]");
+  return success();
+}
+LogicalResult LatentAppendOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C1
+  return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getInput())[1]});
+}
+
+LogicalResult KPoolOp::verify() {
+  // C1
+  ArrayRef<int64_t> k = shapeOf(getKey()), ape = shapeOf(getApe());
+  if (ape.size() != 2 || ape[1] != k.back() || ape[0] < 2)
+    return emitOpError("expects ape [P, ") << k.back() << "] with P >= 2";
+  return expectShape(*this, "gate", getGate(), k);
+}
+LogicalResult KPoolOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C2
+  int64_t d = shapeOf(getKey())[1], p = shapeOf(getApe())[0];
+  if (failed(expectState(*this, symbols, getTailAttr(), {p - 1, 2, d})))
+    return failure();
+  return expectState(*this, symbols, getStateAttr(), {-1, d});
+}
+
+LogicalResult IndexScoresOp::verify() {
+  // C1
+  ArrayRef<int64_t> q = shapeOf(getQuery());
+  if (q.size() != 3)
+    return emitOpError("expects query [T, heads, D]");
+  return expectShape(*this, "weights", getWeights(), {q[0], q[1]});
+}
+LogicalResult IndexScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C2
+  return expectState(*this, symbols, getStateAttr(),
+                     {shapeOf(getScores())[1], shapeOf(getQuery())[2]});
+}
+
+LogicalResult SparseAttentionOp::verify() {
+  if (shapeOf(getQuery()).size() != 3)
+    return emitOpError("expects query [T, heads, W]");
+  return expectShape(*this, "result", getResult(), shapeOf(getQuery()));
+}
+LogicalResult
+SparseAttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C1
+  return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getQuery())[2]});
+}

@@ -1,0 +1,117 @@
+//===- Build.cpp - Symbols of the module, then its steps ------------------===//
+
+#include "models/glm53/Build.h"
+#include "models/glm53/StepBuilder.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace glm;
+using namespace glm::glm53;
+
+static void declareWeight(OpBuilder &b, const WeightInfo &info) {
+  Type element;
+  Attribute encoding;
+  switch (info.dtype) {
+  case WeightInfo::DType::F32:
+    element = b.getF32Type();
+    break;
+  case WeightInfo::DType::BF16:
+    element = b.getBF16Type();
+    break;
+  case WeightInfo::DType::F16:
+    element = b.getF16Type();
+    break;
+  }
+  if (info.form == WeightInfo::Form::ExpertsGptq4) {
+    element = b.getIntegerType(4);
+    encoding = model::GroupQuantAttr::get(b.getContext(), info.group);
+  }
+  DenseI64ArrayAttr pieces;
+  if (!info.pieces.empty()) {
+    SmallVector<int64_t> flat;
+    for (const WeightInfo::Piece &p : info.pieces)
+      flat.append({p.file, static_cast<int64_t>(p.offset),
+                   static_cast<int64_t>(p.size)});
+    pieces = b.getDenseI64ArrayAttr(flat);
+  }
+  model::WeightOp::create(
+      b, b.getUnknownLoc(), b.getStringAttr(info.name),
+      TypeAttr::get(RankedTensorType::get(info.shape, element, encoding)),
+      info.form == WeightInfo::Form::Dense ? UnitAttr() : b.getUnitAttr(), pieces);
+
+}
+
+/// Memory that a sequence carries, layer by layer (docs/spec/model.md, state).
+static void declareStates(OpBuilder &b, const Config &config,
+                          const BuildOptions &options) {
+  Type f32 = b.getF32Type();
+  Type act = options.math == BuildOptions::Math::Fp32 ? f32 : b.getBF16Type();
+  auto state = [&](int64_t layer, StringRef name, ArrayRef<int64_t> shape,
+                   Type element, int64_t tokensPerRow) {
+    model::StateOp::create(b, b.getUnknownLoc(),
+                           ("layers." + Twine(layer) + "." + name).str(),
+                           RankedTensorType::get(shape, element), tokensPerRow);
+  };
+  for (auto [i, kind] : llvm::enumerate(config.layers)) {
+    if (kind.attention == AttentionKind::Kda) {
+      for (StringRef which : {"q_window", "k_window", "v_window"})
+        state(i, which, {config.linearDim(), config.linearConvKernelDim - 1}, act, 0);
+      state(i, "kda_state",
+            {config.linearNumHeads, config.linearHeadDim, config.linearHeadDim}, f32,
+            0);
+      continue;
+    }
+    const int64_t P = config.indexKpool;
+    state(i, "latent", {options.maxContext, config.kvLoraRank}, act, 1);
+    state(i, "index_pools", {options.maxContext / P, config.indexHeadDim}, act, P);
+    state(i, "index_tail", {P - 1, 2, config.indexHeadDim}, act, 0);
+  }
+}
+
+OwningOpRef<ModuleOp> glm53::buildModule(MLIRContext *context, const Config &config,
+                                         const Weights &weights,
+                                         const BuildOptions &options) {
+  context->loadDialect<model::GlmDialect>();
+  OpBuilder b(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(b.getUnknownLoc());
+  b.setInsertionPointToEnd(module->getBody());
+  for (const WeightInfo &info : weights.all())
+    declareWeight(b, info);
+  declareStates(b, config, options);
+
+  for (int64_t batch : options.decodeBatches)
+    StepBuilder(b, config, options, batch, 1, batch)
+        .emit("decode_b" + std::to_string(batch), "DECODE");
+  const int64_t n = options.prefillChunk;
+  StepBuilder(b, config, options, 1, n, std::min(n, options.logitRows))
+      .emit("prefill_n" + std::to_string(n), "PREFILL");
+
+  bool fp32 = options.math == BuildOptions::Math::Fp32;
+  ModuleOp op = *module;
+  op->setAttr("glm.math", b.getStringAttr(fp32 ? "fp32" : "bf16"));
+  auto number = [&](StringRef name, int64_t v) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(v));
+  };
+  op->setAttr("glm.model",
+              b.getDictionaryAttr(
+                  {b.getNamedAttr("name", b.getStringAttr(config.modelType)),
+                   number("layers", config.numHiddenLayers),
+                   number("hidden", config.hiddenSize),
+                   number("vocab", config.vocabSize),
+                   number("pool_tokens", config.indexKpool),
+                   number("max_context", options.maxContext),
+                   number("experts", config.nRoutedExperts),
+                   number("experts_per_token", config.numExpertsPerTok)}));
+  op->setAttr("glm.generation",
+              b.getDictionaryAttr(
+                  {b.getNamedAttr("stop_ids",
+                                  b.getDenseI32ArrayAttr(config.generation.stopIds)),
+                   b.getNamedAttr("temperature",
+                                  b.getF32FloatAttr(config.generation.temperature)),
+                   b.getNamedAttr("top_p",
+                                  b.getF32FloatAttr(config.generation.topP))}));
+  if (failed(verify(op)))
+    return nullptr;
+  return module;
+}

@@ -1,0 +1,43 @@
+//===- Build.h - The decoder as a glm module --------------------*- C++ -*-===//
+//
+// Emits what the model says, operation by operation, at the granularity of its
+// equations (docs/spec/model.md gives them). No fusion is hidden here: every
+// line of the specification is one operation, so that the unfused plan is an
+// honest baseline and every fusion is the work of a pass.
+//
+// One function a step: `decode_b<S>` for S sequences of one token and
+// `prefill_n<N>` for N tokens of one sequence. Arguments and result are those of
+// docs/spec/step.md.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_MODELS_GLM53_BUILD_H
+#define GLM_MODELS_GLM53_BUILD_H
+
+#include "models/glm53/Config.h"
+#include "models/glm53/Weights.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace glm::glm53 {
+
+struct BuildOptions {
+  /// Activations, convolution windows and caches; sums are fp32 either way.
+  enum class Math { Fp32, Bf16 } math = Math::Bf16;
+  std::vector<int64_t> decodeBatches = {1}; ///< S of each decode function.
+  int64_t prefillChunk = 256;               ///< N of the prefill function.
+  int64_t logitRows = 8;   ///< Rows of a prefill step that may ask for logits.
+  int64_t maxContext = 0;  ///< Tokens a slot holds; a multiple of indexKpool.
+};
+
+/// Builds and verifies the module. Module attributes `glm.model`,
+/// `glm.generation` and `glm.math` carry what the plan needs besides code.
+mlir::OwningOpRef<mlir::ModuleOp> buildModule(mlir::MLIRContext *context,
+                                              const Config &config,
+                                              const Weights &weights,
+                                              const BuildOptions &options);
+
+} // namespace glm::glm53
+
+#endif // GLM_MODELS_GLM53_BUILD_H

@@ -1,0 +1,147 @@
+//===- WeightInventory.cpp - Every weight that a Config implies -----------===//
+
+#include "models/glm53/WeightInventory.h"
+
+#include "llvm/ADT/Twine.h"
+
+using namespace llvm;
+
+namespace glm::glm53 {
+
+namespace {
+
+class Inventory {
+public:
+  explicit Inventory(const Config &config) : c(config) {}
+
+  void trunk();
+  void mtpLayer();
+  std::vector<WeightInfo> take() { return std::move(weights); }
+
+private:
+  using DType = WeightInfo::DType;
+
+  void add(const Twine &name, std::vector<int64_t> shape,
+           DType dtype = DType::BF16) {
+    WeightInfo info;
+    info.name = name.str();
+    info.dtype = dtype;
+    info.shape = std::move(shape);
+    weights.push_back(std::move(info));
+  }
+  void experts(const Twine &name, int64_t n, int64_t k) {
+    add(name, {c.nRoutedExperts, n, k});
+    weights.back().form = WeightInfo::Form::ExpertsGptq4;
+    weights.back().group = c.quantization.method == Quantization::Method::Gptq4
+                               ? c.quantization.groupSize
+                               : 128;
+  }
+  void hyperConnection(const Twine &name) {
+    add(name + "_fn", {c.hcRows(), c.hcMult * c.hiddenSize});
+    add(name + "_base", {c.hcRows()}, DType::F32);
+    add(name + "_scale", {3}, DType::F32);
+  }
+  void kda(const Twine &self);
+  void dsa(const Twine &self);
+  void mlp(const Twine &name, int64_t width);
+  void moe(const Twine &name);
+
+  const Config &c;
+  std::vector<WeightInfo> weights;
+};
+
+} // namespace
+
+void Inventory::kda(const Twine &self) {
+  int64_t h = c.hiddenSize, d = c.linearHeadDim, all = c.linearDim();
+  for (StringRef x : {"q", "k", "v"})
+    add(self + x + "_proj", {all, h});
+  for (StringRef x : {"q", "k", "v"})
+    add(self + x + "_conv1d", {all, c.linearConvKernelDim});
+  for (StringRef x : {"f", "g"}) {
+    add(self + x + "_a_proj", {d, h});
+    add(self + x + "_b_proj", {all, d});
+  }
+  add(self + "b_proj", {c.linearNumHeads, h});
+  add(self + "A_log", {c.linearNumHeads}, DType::F32);
+  add(self + "dt_bias", {all}, DType::F32);
+  add(self + "o_norm", {d});
+  add(self + "o_proj", {h, all});
+}
+
+void Inventory::dsa(const Twine &self) {
+  int64_t h = c.hiddenSize, heads = c.numAttentionHeads, d = c.indexHeadDim;
+  add(self + "q_a_proj", {c.qLoraRank, h});
+  add(self + "q_a_layernorm", {c.qLoraRank});
+  add(self + "q_b_proj", {heads * c.qkHeadDim, c.qLoraRank});
+  add(self + "kv_a_proj_with_mqa", {c.kvLoraRank, h});
+  add(self + "kv_a_layernorm", {c.kvLoraRank});
+  add(self + "kv_b_proj", {heads * (c.qkHeadDim + c.vHeadDim), c.kvLoraRank});
+  add(self + "o_proj", {h, heads * c.vHeadDim});
+  add(self + "indexer.wq_b", {c.indexNHeads * d, c.qLoraRank});
+  add(self + "indexer.wk", {d, h});
+  add(self + "indexer.k_norm", {d});
+  add(self + "indexer.k_norm.bias", {d});
+  add(self + "indexer.weights_proj", {c.indexNHeads, h});
+  add(self + "indexer.index_kpool_compress_ape", {c.indexKpool, d});
+  add(self + "indexer.index_kpool_compress_gate", {d, h});
+}
+
+void Inventory::mlp(const Twine &name, int64_t width) {
+  add(name + "gate_proj", {width, c.hiddenSize});
+  add(name + "up_proj", {width, c.hiddenSize});
+  add(name + "down_proj", {c.hiddenSize, width});
+}
+
+void Inventory::moe(const Twine &name) {
+  add(name + "gate", {c.nRoutedExperts, c.hiddenSize});
+  add(name + "gate.e_score_correction_bias", {c.nRoutedExperts}, DType::F32);
+  experts(name + "experts.gate_proj", c.moeIntermediateSize, c.hiddenSize);
+  experts(name + "experts.up_proj", c.moeIntermediateSize, c.hiddenSize);
+  experts(name + "experts.down_proj", c.hiddenSize, c.moeIntermediateSize);
+  mlp(name + "shared_experts.", c.moeIntermediateSize * c.nSharedExperts);
+}
+
+void Inventory::trunk() {
+  add("embed_tokens", {c.vocabSize, c.hiddenSize});
+  for (size_t i = 0; i < c.layers.size(); ++i) {
+    std::string layer = ("layers." + Twine(i) + ".").str();
+    hyperConnection(layer + "hc_attn");
+    add(layer + "input_layernorm", {c.hiddenSize});
+    if (c.layers[i].attention == AttentionKind::Kda)
+      kda(layer + "self_attn.");
+    else
+      dsa(layer + "self_attn.");
+    hyperConnection(layer + "hc_ffn");
+    add(layer + "post_attention_layernorm", {c.hiddenSize});
+    if (c.layers[i].ffn == FfnKind::Moe)
+      moe(layer + "mlp.");
+    else
+      mlp(layer + "mlp.", c.intermediateSize);
+  }
+  add("norm", {c.hiddenSize});
+  add("lm_head", {c.vocabSize, c.hiddenSize});
+}
+
+/// Plain residuals, no embedding and no head of its own.
+void Inventory::mtpLayer() {
+  std::string layer = ("layers." + Twine(c.numHiddenLayers) + ".").str();
+  add(layer + "enorm", {c.hiddenSize});
+  add(layer + "hnorm", {c.hiddenSize});
+  add(layer + "eh_proj", {c.hiddenSize, 2 * c.hiddenSize});
+  add(layer + "input_layernorm", {c.hiddenSize});
+  dsa(layer + "self_attn.");
+  add(layer + "post_attention_layernorm", {c.hiddenSize});
+  moe(layer + "mlp.");
+  add(layer + "shared_head.norm", {c.hiddenSize});
+}
+
+std::vector<WeightInfo> expectedWeights(const Config &config, bool mtp) {
+  Inventory inventory(config);
+  inventory.trunk();
+  if (mtp)
+    inventory.mtpLayer();
+  return inventory.take();
+}
+
+} // namespace glm::glm53

@@ -1,0 +1,108 @@
+//===- Weights.h - The model's weights and where they lie -------*- C++ -*-===//
+//
+// The full list of weights that a Config implies, under canonical names, and
+// for each of them the bytes of the checkpoint that form it. `WeightInfo` says
+// what `Weight` of runtime/plan/plan.fbs says, field by field.
+//
+// Canonical names are checkpoint names without the wrappers `model.`,
+// `model.language_model.`, `language_model.` and `language_model.model.` and
+// without a trailing `.weight`: `embed_tokens`, `layers.3.self_attn.q_proj`,
+// `layers.3.self_attn.indexer.k_norm` (and `...k_norm.bias`). All experts of a
+// layer form one weight: `layers.3.mlp.experts.gate_proj`. The names that
+// transformers uses in memory (fused conv1d, gate_up_proj, attn_hc, ...) are
+// understood; fused tensors are split by offset, nothing is copied.
+//
+// How a weight is packed is decided by what is stored, never by config.json;
+// contradictions between the two are warnings.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_MODELS_GLM53_WEIGHTS_H
+#define GLM_MODELS_GLM53_WEIGHTS_H
+
+#include "models/glm53/Config.h"
+#include "runtime/safetensors/checkpoint.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace glm::glm53 {
+
+struct WeightInfo {
+  enum class Form {
+    Dense,        ///< One piece, row-major.
+    ExpertsDense, ///< shape [E, N, K]; E pieces [N, K].
+    ExpertsGptq4  ///< shape [E, N, K]; per expert qweight, then scales.
+  };
+  enum class DType { F32, BF16, F16 };
+
+  /// A byte range of files()[file].
+  struct Piece {
+    uint32_t file;
+    uint64_t offset;
+    uint64_t size;
+  };
+
+  std::string name;
+  Form form = Form::Dense;
+  DType dtype = DType::BF16; ///< Of Dense and ExpertsDense elements.
+  /// Outermost first. The depthwise convolutions are [channels, kernel].
+  std::vector<int64_t> shape;
+  int64_t group = 0;         ///< ExpertsGptq4: columns a scale.
+  std::vector<Piece> pieces; ///< Empty when there is no checkpoint.
+
+  /// Bytes of all pieces together, from form, dtype and shape alone.
+  uint64_t bytes() const;
+};
+
+struct WeightOptions {
+  /// Also take the MTP layer (`layers.<num_hidden_layers>`). Without it its
+  /// tensors are known and ignored.
+  bool mtp = false;
+};
+
+class Weights {
+public:
+  /// A weight file; only files that a piece lies in are listed.
+  struct File {
+    std::string path;
+    uint64_t size;
+  };
+
+  /// Finds every expected weight in the checkpoint and gives every stored
+  /// tensor its place: used, known and ignored (vision tower, MTP layer, stale
+  /// copies), or unknown, which is an error. Packed zero points are read and
+  /// checked. The error names file, tensor, what was found and the remedy; each
+  /// kind of fault lists its first ten and a count.
+  static llvm::Expected<Weights> resolve(const Config &config,
+                                         const Checkpoint &checkpoint,
+                                         WeightOptions options = {});
+
+  /// The weights without a checkpoint: BF16 (F32 where the release stores
+  /// that), routed experts int4 in groups of the config's size (128 when it
+  /// names none), no pieces.
+  static Weights declare(const Config &config, WeightOptions options = {});
+
+  /// nullptr when the model has no weight of that name.
+  const WeightInfo *find(llvm::StringRef name) const;
+
+  /// In the order of execution.
+  llvm::ArrayRef<WeightInfo> all() const { return weights; }
+  llvm::ArrayRef<File> files() const { return weightFiles; }
+
+  /// One line each; includes those of the checkpoint.
+  llvm::ArrayRef<std::string> warnings() const { return messages; }
+
+private:
+  friend class WeightResolver; // Fills a result piece by piece.
+  void indexNames();
+
+  std::vector<WeightInfo> weights;
+  llvm::StringMap<size_t> byName;
+  std::vector<File> weightFiles;
+  std::vector<std::string> messages;
+};
+
+} // namespace glm::glm53
+
+#endif // GLM_MODELS_GLM53_WEIGHTS_H

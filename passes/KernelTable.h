@@ -1,0 +1,66 @@
+//===- KernelTable.h - Operation to kernel ----------------------*- C++ -*-===//
+//
+// For each structured `glm` operation: which template implements it, with which
+// parameters, over which grid, with which arguments. docs/spec/kernels.md is the
+// same table in words. Rowwise operations have no row here: their kernel is their
+// own region (LowerGlmToKern.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GLM_PASSES_KERNELTABLE_H
+#define GLM_PASSES_KERNELTABLE_H
+
+#include "dialects/Kern/Kern.h"
+
+#include <variant>
+
+namespace glm::passes {
+
+/// Rows of the step that an operation belongs to.
+struct StepShape {
+  int64_t sequences = 0; // S
+  int64_t tokens = 0;    // N, tokens a sequence
+  int64_t rows() const { return sequences * tokens; }
+};
+
+/// A state's base address followed, as two arguments, by its bytes a slot.
+struct StateArg {
+  mlir::FlatSymbolRefAttr state;
+};
+/// A tensor operand or result; `write` marks what the kernel writes.
+struct TensorArg {
+  mlir::Value value;
+  bool write = false;
+};
+using KernelArg = std::variant<TensorArg, StateArg, int64_t, float>;
+
+struct KernelChoice {
+  std::string op;           // docs/spec/kernels.md
+  std::string templateName; // C++ template in compiler/codegen/templates
+  llvm::SmallVector<int64_t> params;
+  int64_t threads = 256;
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  llvm::SmallVector<KernelArg> args; // after seqs, N, T
+  int64_t rows = 0;                  // T
+  int64_t weightBytes = 0;
+  int64_t memoryBytes = 0;
+  int64_t flops = 0;
+};
+
+/// Bytes of one slot of a state, rounded up to 256.
+int64_t stateSlotBytes(model::StateOp state);
+
+/// Bytes of a tensor of this type; sub-byte elements are packed.
+int64_t tensorBytes(mlir::RankedTensorType type);
+
+/// dtype code of plan.fbs for an element type.
+int64_t dtypeCode(mlir::Type element);
+
+/// Fails with a diagnostic when `op` has no kernel.
+mlir::FailureOr<KernelChoice> chooseKernel(mlir::Operation *op,
+                                           const StepShape &step,
+                                           mlir::SymbolTable &symbols);
+
+} // namespace glm::passes
+
+#endif // GLM_PASSES_KERNELTABLE_H

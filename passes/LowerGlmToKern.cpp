@@ -1,0 +1,343 @@
+//===- LowerGlmToKern.cpp - One launch for each operation -----------------===//
+//
+// Structured operations take their row of KernelTable.cpp; a rowwise operation
+// becomes a kernel of its own, whose body is its region with every access spelt
+// out as strides. Equal kernels are made once for the whole module.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/KernelTable.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace glm::passes {
+#define GEN_PASS_DEF_LOWERGLMTOKERNPASS
+#include "passes/Passes.h.inc"
+} // namespace glm::passes
+
+using namespace mlir;
+using namespace glm;
+using namespace glm::passes;
+
+namespace {
+
+/// The name given to an operation by the frontend: layers.3.attn.q_proj.
+StringRef originOf(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location inner : llvm::reverse(fused.getLocations()))
+      if (StringRef s = originOf(inner); !s.empty())
+        return s;
+  return "";
+}
+
+/// Strides of a map into a row-major tensor: address = coeffs . index + offset.
+struct Access {
+  SmallVector<int64_t> coeffs;
+  int64_t offset = 0;
+};
+
+Access linearise(AffineMap map, ArrayRef<int64_t> shape) {
+  Access access;
+  access.coeffs.assign(map.getNumDims(), 0);
+  AffineExpr address = getAffineConstantExpr(0, map.getContext());
+  for (auto [expr, size] : llvm::zip(map.getResults(), shape))
+    address = address * size + expr;
+  // The verifier admits linear maps only: probe each dimension.
+  auto at = [&](unsigned one) {
+    SmallVector<AffineExpr> dims(map.getNumDims(),
+                                 getAffineConstantExpr(0, map.getContext()));
+    if (one < dims.size())
+      dims[one] = getAffineConstantExpr(1, map.getContext());
+    return cast<AffineConstantExpr>(address.replaceDims(dims)).getValue();
+  };
+  access.offset = at(map.getNumDims());
+  for (unsigned d = 0; d < map.getNumDims(); ++d)
+    access.coeffs[d] = at(d) - access.offset;
+  return access;
+}
+
+/// Kernels of the module by what they compute.
+class Kernels {
+public:
+  explicit Kernels(ModuleOp module)
+      : module(module), builder(OpBuilder::atBlockBegin(module.getBody())) {}
+
+  StringAttr structured(const KernelChoice &choice) {
+    std::string name = choice.templateName;
+    for (int64_t p : choice.params)
+      name += "_" + std::to_string(p);
+    StringAttr &symbol = bySource[name];
+    if (!symbol) {
+      symbol = builder.getStringAttr(name);
+      kern::KernelOp::create(builder, module.getLoc(), symbol,
+                             builder.getStringAttr(choice.op),
+                             builder.getStringAttr(choice.templateName),
+                             builder.getDenseI64ArrayAttr(choice.params),
+                             builder.getI64IntegerAttr(choice.threads),
+                             DenseI64ArrayAttr());
+    }
+    return symbol;
+  }
+
+  /// `pointer[i]` is the number of the pointer argument of input i.
+  StringAttr rowwise(model::RowwiseOp op, ArrayRef<int64_t> pointer,
+                     int64_t pointers, StringRef hint) {
+    SmallVector<int64_t> dims(op.getDomain());
+    dims[0] = -1;
+    auto kernel = kern::KernelOp::create(
+        builder, op.getLoc(), builder.getStringAttr("pending"),
+        builder.getStringAttr("rowwise"), builder.getStringAttr(""),
+        builder.getDenseI64ArrayAttr({}), builder.getI64IntegerAttr(256),
+        builder.getDenseI64ArrayAttr(dims));
+    fillBody(kernel, op, pointer, pointers);
+
+    std::string source;
+    llvm::raw_string_ostream os(source);
+    kernel->print(os, OpPrintingFlags().useLocalScope());
+    StringAttr &symbol = bySource[source];
+    if (symbol) {
+      kernel.erase();
+      return symbol;
+    }
+    std::string base = "row_" + hint.str();
+    std::replace_if(
+        base.begin(), base.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+    std::string name = base;
+    for (int n = 2; !names.insert(name).second; ++n)
+      name = base + "_v" + std::to_string(n);
+    symbol = builder.getStringAttr(name);
+    kernel.setSymNameAttr(symbol);
+    return symbol;
+  }
+
+private:
+  void fillBody(kern::KernelOp kernel, model::RowwiseOp op,
+                ArrayRef<int64_t> pointer, int64_t pointers) {
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().emplaceBlock());
+    IRMapping map;
+    for (auto [i, arg] : llvm::enumerate(op.getBody().getArguments())) {
+      auto type = cast<RankedTensorType>(op.getInputs()[i].getType());
+      Access a = linearise(cast<AffineMapAttr>(op.getInMaps()[i]).getValue(),
+                           type.getShape());
+      map.map(arg, kern::LoadOp::create(b, op.getLoc(), b.getF32Type(),
+                                        pointer[i], a.coeffs, a.offset,
+                                        type.getElementType()));
+    }
+    for (Operation &inner : op.getBody().front().without_terminator()) {
+      if (auto reduce = dyn_cast<model::RowReduceOp>(inner))
+        map.map(reduce.getResult(),
+                kern::RowReduceOp::create(b, op.getLoc(), b.getF32Type(),
+                                          reduce.getKindAttr(),
+                                          map.lookup(reduce.getValue())));
+      else
+        b.clone(inner, map);
+    }
+    auto yield = cast<model::YieldOp>(op.getBody().front().getTerminator());
+    for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+      auto type =
+          cast<RankedTensorType>(op.getResults()[op.getTargets()[i]].getType());
+      Access a = linearise(cast<AffineMapAttr>(op.getOutMaps()[i]).getValue(),
+                           type.getShape());
+      kern::StoreOp::create(b, op.getLoc(), map.lookup(value),
+                            pointers + op.getTargets()[i], a.coeffs, a.offset,
+                            type.getElementType());
+    }
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  llvm::StringMap<StringAttr> bySource;
+  llvm::StringSet<> names;
+};
+
+/// Rewrites one entry function.
+class EntryLowering {
+public:
+  EntryLowering(func::FuncOp func, SymbolTable &symbols, Kernels &kernels)
+      : func(func), symbols(symbols), kernels(kernels),
+        b(func.getContext()) {}
+
+  LogicalResult run() {
+    auto sequences = func->getAttrOfType<IntegerAttr>("glm.sequences");
+    auto tokens = func->getAttrOfType<IntegerAttr>("glm.tokens");
+    if (!sequences || !tokens || func.getNumArguments() != 3)
+      return func.emitOpError("expects the attributes glm.sequences and "
+                              "glm.tokens and the arguments ids, seqs, rows");
+    step = {sequences.getInt(), tokens.getInt()};
+
+    Block *old = &func.getBody().front();
+    Block *fresh = new Block();
+    func.getBody().push_back(fresh);
+    b.setInsertionPointToEnd(fresh);
+    for (auto [arg, name] :
+         llvm::zip(old->getArguments(), ArrayRef<StringRef>{"ids", "seqs", "rows"}))
+      buffers[arg] = alloc(func.getLoc(), arg.getType(), name);
+    seqs = buffers[old->getArgument(1)];
+
+    for (Operation &op : *old)
+      if (failed(lower(&op)))
+        return failure();
+    old->dropAllDefinedValueUses();
+    old->dropAllReferences();
+    old->erase();
+    func.setFunctionType(b.getFunctionType({}, {}));
+    return success();
+  }
+
+private:
+  Value alloc(Location loc, Type tensor, StringRef name) {
+    auto type = cast<RankedTensorType>(tensor);
+    return kern::AllocOp::create(
+        b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+        b.getStringAttr(name), IntegerAttr(), IntegerAttr(), IntegerAttr());
+  }
+
+  Value bufferOf(Value v) { return buffers.lookup(v); }
+
+  LogicalResult lower(Operation *op) {
+    Location loc = op->getLoc();
+    if (auto get = dyn_cast<model::GetWeightOp>(op)) {
+      auto type = cast<RankedTensorType>(get.getType());
+      buffers[get] = kern::WeightOp::create(
+          b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+          get.getWeightAttr());
+      return success();
+    }
+    if (auto tap = dyn_cast<model::TapOp>(op)) {
+      kern::TapOp::create(b, loc, tap.getNameAttr(), bufferOf(tap.getValue()));
+      return success();
+    }
+    if (auto ret = dyn_cast<func::ReturnOp>(op)) {
+      kern::TapOp::create(b, loc, b.getStringAttr("logits"),
+                          bufferOf(ret.getOperand(0)));
+      func::ReturnOp::create(b, loc);
+      return success();
+    }
+    for (auto [i, result] : llvm::enumerate(op->getResults()))
+      buffers[result] = alloc(
+          loc, result.getType(),
+          (originOf(loc) + (i ? "." + Twine(i) : Twine(""))).str());
+    if (auto row = dyn_cast<model::RowwiseOp>(op))
+      return lowerRowwise(row);
+    return lowerStructured(op);
+  }
+
+  /// seqs, N, T of docs/spec/kernels.md. Rows of the head are all valid.
+  void leadingArgs(Location loc, int64_t rows, SmallVectorImpl<Value> &args) {
+    args.push_back(rows == step.rows() ? seqs : scalar(loc, 0));
+    args.push_back(scalar(loc, step.tokens));
+    args.push_back(scalar(loc, rows));
+  }
+  Value scalar(Location loc, int64_t v) {
+    return arith::ConstantIntOp::create(b, loc, v, 64);
+  }
+
+  LogicalResult lowerRowwise(model::RowwiseOp op) {
+    Location loc = op.getLoc();
+    SmallVector<Value> args;
+    leadingArgs(loc, op.getDomain()[0], args);
+    // One pointer for each distinct tensor, in order of appearance.
+    llvm::MapVector<Value, int64_t> pointerOf;
+    SmallVector<int64_t> pointer;
+    int64_t weightBytes = 0, memoryBytes = 0;
+    for (Value v : op.getInputs()) {
+      auto [it, fresh] = pointerOf.insert({v, (int64_t)pointerOf.size()});
+      pointer.push_back(it->second);
+      if (!fresh)
+        continue;
+      args.push_back(bufferOf(v));
+      int64_t bytes = tensorBytes(cast<RankedTensorType>(v.getType()));
+      (v.getDefiningOp<model::GetWeightOp>() ? weightBytes : memoryBytes) += bytes;
+    }
+    SmallVector<int64_t> writes;
+    for (Value v : op.getResults()) {
+      writes.push_back(args.size());
+      args.push_back(bufferOf(v));
+      memoryBytes += tensorBytes(cast<RankedTensorType>(v.getType()));
+    }
+    StringRef hint = originOf(loc);
+    StringAttr kernel = kernels.rowwise(op, pointer, pointerOf.size(),
+                                        hint.substr(hint.rfind('.') + 1));
+    int64_t rows = 1, points = 1;
+    for (int64_t d : op.getDomain().drop_back())
+      rows *= d;
+    points = rows * op.getDomain().back();
+    int64_t ops = std::distance(op.getBody().front().begin(),
+                                op.getBody().front().end()) - 1;
+    launch(loc, kernel, {rows, 1, 1}, args, writes, weightBytes, memoryBytes,
+           points * ops);
+    return success();
+  }
+
+  LogicalResult lowerStructured(Operation *op) {
+    FailureOr<KernelChoice> choice = chooseKernel(op, step, symbols);
+    if (failed(choice))
+      return failure();
+    Location loc = op->getLoc();
+    SmallVector<Value> args;
+    SmallVector<int64_t> writes;
+    leadingArgs(loc, choice->rows, args);
+    for (const KernelArg &arg : choice->args) {
+      if (auto *t = std::get_if<TensorArg>(&arg)) {
+        if (t->write)
+          writes.push_back(args.size());
+        args.push_back(bufferOf(t->value));
+      } else if (auto *s = std::get_if<StateArg>(&arg)) {
+        auto state = symbols.lookup<model::StateOp>(s->state.getValue());
+        auto type = cast<RankedTensorType>(state.getType());
+        args.push_back(kern::StateOp::create(
+            b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+            s->state));
+        args.push_back(scalar(loc, stateSlotBytes(state)));
+      } else if (auto *i = std::get_if<int64_t>(&arg)) {
+        args.push_back(scalar(loc, *i));
+      } else {
+        args.push_back(arith::ConstantFloatOp::create(
+            b, loc, b.getF32Type(), llvm::APFloat(std::get<float>(arg))));
+      }
+    }
+    launch(loc, kernels.structured(*choice), choice->grid, args, writes,
+           choice->weightBytes, choice->memoryBytes, choice->flops);
+    return success();
+  }
+
+  void launch(Location loc, StringAttr kernel, std::array<int64_t, 3> grid,
+              ArrayRef<Value> args, ArrayRef<int64_t> writes, int64_t weightBytes,
+              int64_t memoryBytes, int64_t flops) {
+    kern::LaunchOp::create(b, loc, FlatSymbolRefAttr::get(kernel),
+                           b.getDenseI64ArrayAttr(grid), args,
+                           b.getDenseI64ArrayAttr(writes),
+                           b.getI64IntegerAttr(weightBytes),
+                           b.getI64IntegerAttr(memoryBytes),
+                           b.getI64IntegerAttr(flops));
+  }
+
+  func::FuncOp func;
+  SymbolTable &symbols;
+  Kernels &kernels;
+  OpBuilder b;
+  StepShape step;
+  Value seqs;
+  DenseMap<Value, Value> buffers;
+};
+
+struct LowerGlmToKern final
+    : passes::impl::LowerGlmToKernPassBase<LowerGlmToKern> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    Kernels kernels(module);
+    for (func::FuncOp func :
+         llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (failed(EntryLowering(func, symbols, kernels).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,57 @@
+// Hand-written kernels in the host's calling convention (docs/spec/kernels.md),
+// compiled to a code object for tests: those of runtime/plan/test_plan.h and
+// those that the conformance suite launches.
+typedef unsigned long long u64;
+typedef unsigned int u32;
+
+// seqs, N, T, ids, state base, stride, sums. One block a sequence.
+void toy_sum(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  const int *seqs = (const int *)args[0];
+  const u64 tokens = args[1];
+  for (u64 s = begin; s < end; ++s) {
+    const int slot = seqs[4 * s], position = seqs[4 * s + 1];
+    const int length = seqs[4 * s + 2];
+    if (length == 0)
+      continue;
+    float *state = (float *)(args[4] + args[5] * (u64)slot);
+    float sum = position == 0 ? 0.0f : *state;
+    for (int j = 0; j < length; ++j) {
+      sum += (float)((const int *)args[3])[s * tokens + (u64)j];
+      ((float *)args[6])[s * tokens + (u64)j] = sum;
+    }
+    *state = sum;
+  }
+}
+
+// seqs, N, T, sums, rows, table, experts, logits. One block a column; R = 1.
+void toy_logits(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  const int row = *(const int *)args[4];
+  if (row < 0)
+    return;
+  const float sum = ((const float *)args[3])[row];
+  for (u64 v = begin; v < end; ++v) {
+    const float *expert = (const float *)((const u64 *)args[6])[v];
+    ((float *)args[7])[v] = sum * ((const float *)args[5])[v] + *expert;
+  }
+}
+
+// counters U32 [blocks], value: each block adds `value` to its own counter.
+void test_add(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  for (u64 i = begin; i < end; ++i)
+    ((u32 *)args[0])[i] += (u32)args[1];
+}
+
+// Writes the block's coordinates: out U32 [blocks, 3].
+void test_coordinates(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  for (u64 i = begin; i < end; ++i) {
+    u32 *out = (u32 *)args[0] + 3 * i;
+    out[0] = (u32)(i % grid[0]);
+    out[1] = (u32)(i / grid[0] % grid[1]);
+    out[2] = (u32)(i / grid[0] / grid[1]);
+  }
+}
+
+// total U32 [1] += source U32 [1] through a pointer in memory.
+void test_indirect(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  *(u32 *)args[0] += **(const u32 **)args[1];
+}

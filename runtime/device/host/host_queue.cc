@@ -1,0 +1,121 @@
+#include "runtime/device/host/host_queue.h"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+
+namespace glm {
+namespace {
+
+// Handing blocks to awake workers and collecting them costs one or two
+// microseconds; work shorter than this stays on the caller.
+constexpr uint64_t kInlineNs = 6000;
+
+bool InRange(const Memory& memory, uint64_t offset, uint64_t bytes) {
+  return offset <= memory.size() && bytes <= memory.size() - offset;
+}
+
+}  // namespace
+
+absl::Status HostQueue::RefuseWhileCapturing(const char* call) const {
+  if (capture_ == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(call, " is not allowed while a graph is captured"));
+}
+
+absl::Status HostQueue::Copy(const Memory& to, uint64_t to_offset,
+                             const Memory& from, uint64_t from_offset,
+                             uint64_t bytes) {
+  if (!InRange(to, to_offset, bytes) || !InRange(from, from_offset, bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "copy of ", bytes, " bytes from ", from_offset, " of ", from.size(),
+        " to ", to_offset, " of ", to.size()));
+  }
+  const uint64_t target = to.address() + to_offset;
+  const uint64_t source = from.address() + from_offset;
+  if (target < source + bytes && source < target + bytes) {
+    return absl::InvalidArgumentError("copy between ranges that overlap");
+  }
+  const HostCopy copy{reinterpret_cast<void*>(target),
+                      reinterpret_cast<const void*>(source), bytes};
+  if (capture_ != nullptr) {
+    capture_->items.emplace_back(copy);
+  } else {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostQueue::Launch(const LaunchCall& call) {
+  const auto* kernel = static_cast<const HostKernel*>(call.kernel);
+  assert(kernel != nullptr);
+  HostLaunch launch;
+  launch.function = kernel->function();
+  launch.grid = call.grid;
+  launch.blocks = uint64_t{call.grid[0]} * call.grid[1] * call.grid[2];
+  launch.first_arg = 0;
+  launch.parallel = launch.blocks > 1 &&
+                    (call.cost_ns == 0 || call.cost_ns >= kInlineNs);
+  if (capture_ == nullptr) {
+    Run(launch, call.args.data());
+    return absl::OkStatus();
+  }
+  launch.first_arg = capture_->args.size();
+  capture_->args.insert(capture_->args.end(), call.args.begin(),
+                        call.args.end());
+  capture_->items.emplace_back(launch);
+  return absl::OkStatus();
+}
+
+void HostQueue::Run(const HostLaunch& launch, const uint64_t* args) {
+  if (!launch.parallel) {
+    launch.function(args, launch.grid.data(), 0, launch.blocks);
+    return;
+  }
+  pool_.ParallelFor(0, launch.blocks, 0, [&](uint64_t begin, uint64_t end) {
+    launch.function(args, launch.grid.data(), begin, end);
+  });
+}
+
+absl::Status HostQueue::BeginCapture() {
+  GLM_RETURN_IF_ERROR(RefuseWhileCapturing("BeginCapture"));
+  capture_ = std::make_unique<HostGraph>();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> HostQueue::EndCapture() {
+  if (capture_ == nullptr) {
+    return absl::FailedPreconditionError("EndCapture without BeginCapture");
+  }
+  return std::unique_ptr<Graph>(std::move(capture_));
+}
+
+absl::Status HostQueue::Replay(const Graph& graph) {
+  GLM_RETURN_IF_ERROR(RefuseWhileCapturing("Replay"));
+  const auto& list = static_cast<const HostGraph&>(graph);
+  for (const auto& item : list.items) {
+    if (const auto* launch = std::get_if<HostLaunch>(&item)) {
+      Run(*launch, list.args.data() + launch->first_arg);
+    } else {
+      const auto& copy = std::get<HostCopy>(item);
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostQueue::Record(Event& event) {
+  GLM_RETURN_IF_ERROR(RefuseWhileCapturing("Record"));
+  auto& host_event = static_cast<HostEvent&>(event);
+  host_event.recorded = true;
+  host_event.time = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+absl::Status HostQueue::Finish() { return RefuseWhileCapturing("Finish"); }
+
+}  // namespace glm

@@ -1,0 +1,69 @@
+// The host's synchronous queue, graphs and events. Private to device/host.
+#ifndef GLM_RUNTIME_DEVICE_HOST_HOST_QUEUE_H_
+#define GLM_RUNTIME_DEVICE_HOST_HOST_QUEUE_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/thread_pool.h"
+#include "runtime/device/device.h"
+#include "runtime/device/host/host_module.h"
+
+namespace glm {
+
+struct HostCopy {
+  void* to;
+  const void* from;
+  uint64_t bytes;
+};
+
+struct HostLaunch {
+  HostKernelFunction function;
+  std::array<uint32_t, 3> grid;
+  uint64_t blocks;
+  uint64_t first_arg;  // into HostGraph::args
+  bool parallel;
+};
+
+// A recorded list. Arguments lie in one vector, so that a replay reads memory
+// in order.
+class HostGraph : public Graph {
+ public:
+  std::vector<std::variant<HostCopy, HostLaunch>> items;
+  std::vector<uint64_t> args;
+};
+
+class HostEvent : public Event {
+ public:
+  bool recorded = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+class HostQueue : public Queue {
+ public:
+  explicit HostQueue(ThreadPool& pool) : pool_(pool) {}
+
+  absl::Status Copy(const Memory& to, uint64_t to_offset, const Memory& from,
+                    uint64_t from_offset, uint64_t bytes) override;
+  absl::Status Launch(const LaunchCall& call) override;
+  absl::Status BeginCapture() override;
+  absl::StatusOr<std::unique_ptr<Graph>> EndCapture() override;
+  absl::Status Replay(const Graph& graph) override;
+  absl::Status Record(Event& event) override;
+  absl::Status Finish() override;
+
+ private:
+  void Run(const HostLaunch& launch, const uint64_t* args);
+  absl::Status RefuseWhileCapturing(const char* call) const;
+
+  ThreadPool& pool_;
+  std::unique_ptr<HostGraph> capture_;
+};
+
+}  // namespace glm
+
+#endif  // GLM_RUNTIME_DEVICE_HOST_HOST_QUEUE_H_

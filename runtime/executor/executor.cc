@@ -1,0 +1,320 @@
+#include "runtime/executor/executor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/executor/bound_entry.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace glm {
+namespace {
+
+constexpr uint32_t kMaxSlots = 4096;
+
+ModelInfo DescribeModel(const plan::Model& model) {
+  ModelInfo info;
+  if (model.name() != nullptr) info.name = model.name()->str();
+  info.layers = model.layers();
+  info.vocab = model.vocab();
+  info.max_context = model.max_context();
+  return info;
+}
+
+// The most demanding of the plan's code objects that `device` can run.
+absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
+                                                         const Device& device) {
+  const auto isa = [](const plan::CodeObject* object) {
+    return object->isa() == nullptr ? std::string_view()
+                                    : std::string_view(object->isa()->c_str());
+  };
+  const plan::CodeObject* best = nullptr;
+  absl::Status refusal;
+  std::string targets;
+  if (const auto* objects = plan.plan().code_objects()) {
+    for (const plan::CodeObject* object : *objects) {
+      const absl::Status status =
+          device.CheckCodeObject(object->target()->c_str(), isa(object));
+      if (status.ok()) {
+        if (best == nullptr || isa(object) > isa(best)) best = object;
+      } else if (!absl::IsNotFound(status)) {
+        refusal = status;
+      }
+      absl::StrAppend(&targets, targets.empty() ? "" : ", ",
+                      object->target()->c_str());
+    }
+  }
+  if (best != nullptr) return best;
+  if (!refusal.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(plan.path(), ": ", refusal.message()));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      plan.path(), ": holds code for ",
+      targets.empty() ? "no target" : targets, ", the device is ",
+      device.Describe(), "; compile it again with --target for this device"));
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(std::shared_ptr<const PlanFile> plan, Device& device)
+      : plan_file(std::move(plan)), plan(plan_file->plan()), device(device) {}
+
+  absl::Status Bind(const ExecutorOptions& options);
+  absl::Status Capture();
+
+  absl::Status Begin(uint32_t entry, const StepInputs& inputs);
+
+  // Either side of a range of device memory.
+  absl::Status Read(const Memory& from, uint64_t offset, uint64_t bytes,
+                    std::vector<std::byte>& to);
+  absl::Status Write(const Memory& to, uint64_t offset,
+                     std::span<const std::byte> bytes);
+
+  std::shared_ptr<const PlanFile> plan_file;
+  const plan::Plan& plan;
+  Device& device;
+  ModelInfo model;
+  std::vector<EntryInfo> infos;
+  uint32_t slots = 1;
+  MemoryPlan memory;
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Module> module;
+  std::unique_ptr<WeightStore> weights;
+  std::unique_ptr<Memory> arena;
+  std::unique_ptr<Memory> staging;
+  std::unique_ptr<Memory> states;
+  std::vector<uint64_t> state_offsets;
+  std::vector<BoundEntry> entries;
+  std::vector<std::unique_ptr<Event>> events;
+  uint32_t last_entry = 0;
+};
+
+absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
+  if (options.slots == 0 || options.slots > kMaxSlots) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.slots, " slots, expected 1 to ", kMaxSlots));
+  }
+  slots = options.slots;
+  model = DescribeModel(*plan.model());
+  for (const plan::Entry* entry : *plan.entries()) {
+    infos.push_back(DescribeEntry(*entry));
+  }
+  GLM_ASSIGN_OR_RETURN(const plan::CodeObject* object,
+                       ChooseCodeObject(*plan_file, device));
+  const bool map = device.SupportsMappedWeights();
+  memory = PlanMemory(plan, {slots, map, !map});
+  if (options.on_memory_plan) options.on_memory_plan(memory);
+  GLM_RETURN_IF_ERROR(CheckMemoryLimit(
+      memory,
+      options.memory_limit > 0 ? options.memory_limit
+                               : device.AvailableBytes(),
+      plan_file->path()));
+  GLM_ASSIGN_OR_RETURN(weights,
+                       WeightStore::Open(plan_file, options.weights_dir,
+                                         options.check_weights));
+  GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
+  GLM_ASSIGN_OR_RETURN(
+      const std::span<const std::byte> image,
+      plan_file->SegmentBytes(*object->segment(), "code object"));
+  GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
+  GLM_RETURN_IF_ERROR(weights->Bind(device, *queue));
+  GLM_ASSIGN_OR_RETURN(
+      arena, device.Allocate(memory.arena, MemoryKind::kDevice, "activations"));
+  if (memory.staging > 0) {
+    GLM_ASSIGN_OR_RETURN(
+        staging,
+        device.Allocate(memory.staging, MemoryKind::kShared, "staging"));
+  }
+  Bindings bindings;
+  if (memory.states > 0) {
+    GLM_ASSIGN_OR_RETURN(
+        states, device.Allocate(memory.states, MemoryKind::kDevice, "state"));
+    uint64_t offset = 0;
+    for (const plan::State* state : *plan.states()) {
+      state_offsets.push_back(offset);
+      bindings.states.push_back(states->address() + offset);
+      offset += state->bytes_per_slot() * slots;
+    }
+  }
+  bindings.arena = arena.get();
+  bindings.staging = staging.get();
+  bindings.weight = [this](uint32_t w) { return weights->ArgumentOf(w); };
+  bindings.kernel = [this](const plan::Kernel& kernel) {
+    return module->Find(kernel.name()->c_str());
+  };
+  for (const plan::Entry* entry : *plan.entries()) {
+    GLM_ASSIGN_OR_RETURN(BoundEntry bound,
+                         BoundEntry::Create(plan, *entry, bindings));
+    entries.push_back(std::move(bound));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Capture() {
+  for (BoundEntry& entry : entries) {
+    GLM_RETURN_IF_ERROR(queue->BeginCapture());
+    const absl::Status recorded = entry.EnqueueAll(*queue);
+    GLM_ASSIGN_OR_RETURN(entry.graph, queue->EndCapture());
+    GLM_RETURN_IF_ERROR(recorded);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Begin(uint32_t entry, const StepInputs& inputs) {
+  if (entry >= entries.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("entry ", entry, " of ", entries.size()));
+  }
+  GLM_RETURN_IF_ERROR(CheckStepInputs(infos[entry], model, slots, inputs));
+  // Once a prompt is often enough, and too dear for each token.
+  if (infos[entry].prefill) GLM_RETURN_IF_ERROR(weights->StillWhole());
+  entries[entry].WriteInputs(inputs);
+  last_entry = entry;
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Read(const Memory& from, uint64_t offset,
+                                  uint64_t bytes, std::vector<std::byte>& to) {
+  to.resize(bytes);
+  if (from.host_data() != nullptr) {
+    std::memcpy(to.data(), from.host_data() + offset, bytes);
+    return absl::OkStatus();
+  }
+  GLM_ASSIGN_OR_RETURN(
+      auto shared, device.Allocate(bytes, MemoryKind::kShared, "reading"));
+  GLM_RETURN_IF_ERROR(queue->Copy(*shared, 0, from, offset, bytes));
+  GLM_RETURN_IF_ERROR(queue->Finish());
+  std::memcpy(to.data(), shared->host_data(), bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Write(const Memory& to, uint64_t offset,
+                                   std::span<const std::byte> bytes) {
+  if (to.host_data() != nullptr) {
+    std::memcpy(to.host_data() + offset, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  GLM_ASSIGN_OR_RETURN(auto shared, device.Allocate(bytes.size(),
+                                                    MemoryKind::kShared,
+                                                    "writing"));
+  std::memcpy(shared->host_data(), bytes.data(), bytes.size());
+  GLM_RETURN_IF_ERROR(queue->Copy(to, offset, *shared, 0, bytes.size()));
+  return queue->Finish();
+}
+
+Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executor::~Executor() = default;
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
+    std::shared_ptr<const PlanFile> plan, Device& device,
+    const ExecutorOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(plan), device);
+  GLM_RETURN_IF_ERROR(impl->Bind(options));
+  if (options.graphs) GLM_RETURN_IF_ERROR(impl->Capture());
+  return std::unique_ptr<Executor>(new Executor(std::move(impl)));
+}
+
+const ModelInfo& Executor::model() const { return impl_->model; }
+const std::vector<EntryInfo>& Executor::entries() const { return impl_->infos; }
+uint32_t Executor::slots() const { return impl_->slots; }
+const PlanFile& Executor::plan_file() const { return *impl_->plan_file; }
+const MemoryPlan& Executor::memory_plan() const { return impl_->memory; }
+const WeightStore& Executor::weights() const { return *impl_->weights; }
+
+absl::Status Executor::Step(uint32_t entry, const StepInputs& inputs) {
+  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
+  const BoundEntry& bound = impl_->entries[entry];
+  if (bound.graph != nullptr) {
+    GLM_RETURN_IF_ERROR(impl_->queue->Replay(*bound.graph));
+  } else {
+    GLM_RETURN_IF_ERROR(bound.EnqueueAll(*impl_->queue));
+  }
+  return impl_->queue->Finish();
+}
+
+std::span<const float> Executor::logits(uint32_t row) const {
+  const uint32_t entry = impl_->last_entry;
+  assert(row < impl_->infos[entry].logit_rows);
+  const uint64_t vocab = impl_->model.vocab;
+  return {impl_->entries[entry].logits() + row * vocab, vocab};
+}
+
+absl::Status Executor::StepObserved(uint32_t entry, const StepInputs& inputs,
+                                    const Observer& observer) {
+  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
+  const BoundEntry& bound = impl_->entries[entry];
+  Queue& queue = *impl_->queue;
+  GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
+  for (uint32_t i = 0; i < bound.launches(); ++i) {
+    GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
+    GLM_RETURN_IF_ERROR(queue.Finish());
+    GLM_RETURN_IF_ERROR(observer(i));
+  }
+  GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
+  return queue.Finish();
+}
+
+absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
+                                 std::vector<double>& seconds) {
+  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
+  const BoundEntry& bound = impl_->entries[entry];
+  Queue& queue = *impl_->queue;
+  auto& events = impl_->events;
+  while (events.size() < bound.launches() + 1u) {
+    GLM_ASSIGN_OR_RETURN(auto event, impl_->device.CreateEvent());
+    events.push_back(std::move(event));
+  }
+  GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
+  GLM_RETURN_IF_ERROR(queue.Record(*events[0]));
+  for (uint32_t i = 0; i < bound.launches(); ++i) {
+    GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
+    GLM_RETURN_IF_ERROR(queue.Record(*events[i + 1]));
+  }
+  GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
+  GLM_RETURN_IF_ERROR(queue.Finish());
+  seconds.resize(bound.launches());
+  for (uint32_t i = 0; i < bound.launches(); ++i) {
+    GLM_ASSIGN_OR_RETURN(seconds[i], impl_->device.SecondsBetween(
+                                         *events[i], *events[i + 1]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::ReadBuffer(uint32_t entry, uint32_t buffer,
+                                  std::vector<std::byte>& bytes) {
+  const plan::Buffer& b =
+      *impl_->entries[entry].entry().buffers()->Get(buffer);
+  return impl_->Read(*impl_->arena, b.offset(), b.size(), bytes);
+}
+
+absl::Status Executor::WriteBuffer(uint32_t entry, uint32_t buffer,
+                                   std::span<const std::byte> bytes) {
+  const plan::Buffer& b =
+      *impl_->entries[entry].entry().buffers()->Get(buffer);
+  assert(bytes.size() == b.size());
+  return impl_->Write(*impl_->arena, b.offset(), bytes);
+}
+
+absl::Status Executor::ReadState(uint32_t state, uint32_t slot,
+                                 std::vector<std::byte>& bytes) {
+  const uint64_t size = impl_->plan.states()->Get(state)->bytes_per_slot();
+  return impl_->Read(*impl_->states, impl_->state_offsets[state] + slot * size,
+                     size, bytes);
+}
+
+absl::Status Executor::WriteState(uint32_t state, uint32_t slot,
+                                  std::span<const std::byte> bytes) {
+  const uint64_t size = impl_->plan.states()->Get(state)->bytes_per_slot();
+  assert(bytes.size() == size);
+  return impl_->Write(*impl_->states, impl_->state_offsets[state] + slot * size,
+                      bytes);
+}
+
+}  // namespace glm

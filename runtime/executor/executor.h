@@ -1,0 +1,114 @@
+// `Executor` runs the steps of one plan on one device.
+//
+// Its stages: Load (PlanFile::Open), Bind (`Create`: memory plan, weights,
+// arena, states, kernels, resolved arguments), Capture (`Create`: one graph an
+// entry) and Run (`Step`: writes the inputs, replays; never allocates).
+//
+//   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(path));
+//   GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({}));
+//   GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, *device, {}));
+//   GLM_RETURN_IF_ERROR(executor->Step(entry, inputs));
+//   std::span<const float> logits = executor->logits(0);
+//
+// It samples nothing and keeps no positions: see runtime/sequence/.
+#ifndef GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
+#define GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/memory_plan.h"
+#include "runtime/executor/step_runner.h"
+#include "runtime/executor/weight_store.h"
+#include "runtime/plan/plan_reader.h"
+
+namespace glm {
+
+struct ExecutorOptions {
+  uint32_t slots = 1;  // sequences that keep state at the same time
+
+  // Folder of the weight files; empty: where the plan says, relative paths
+  // from the plan's own folder.
+  std::string weights_dir;
+
+  // Refuse to start when more bytes than this would be committed; 0: what the
+  // device has available.
+  uint64_t memory_limit = 0;
+
+  // Take the fingerprint of each weight file and compare it with the plan's.
+  bool check_weights = true;
+
+  // Replay captured graphs; false enqueues the same list at each step.
+  bool graphs = true;
+
+  // Gets the memory plan before anything is allocated.
+  std::function<void(const MemoryPlan&)> on_memory_plan;
+};
+
+// Not thread-safe.
+class Executor : public StepRunner {
+ public:
+  // `device` must outlive the result.
+  //
+  // Errors: kFailedPrecondition (weights missing or changed, no code object
+  // for the device), kResourceExhausted (memory, with the numbers), kDataLoss.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(
+      std::shared_ptr<const PlanFile> plan, Device& device,
+      const ExecutorOptions& options);
+  ~Executor() override;
+
+  const ModelInfo& model() const override;
+  const std::vector<EntryInfo>& entries() const override;
+  uint32_t slots() const override;
+  absl::Status Step(uint32_t entry, const StepInputs& inputs) override;
+  std::span<const float> logits(uint32_t row) const override;
+
+  const PlanFile& plan_file() const;
+  const MemoryPlan& memory_plan() const;
+  const WeightStore& weights() const;
+
+  // ---- for tools: slower, one launch at a time, the same values
+
+  // Called after launch `launch` is complete. A non-OK status ends the step.
+  using Observer = std::function<absl::Status(uint32_t launch)>;
+
+  // As Step, and calls `observer` after every launch; buffers then hold what
+  // the launch left (ReadBuffer). The logits are complete after the last.
+  absl::Status StepObserved(uint32_t entry, const StepInputs& inputs,
+                            const Observer& observer);
+
+  // As Step; `seconds` becomes the time of each launch, [launches].
+  absl::Status StepTimed(uint32_t entry, const StepInputs& inputs,
+                         std::vector<double>& seconds);
+
+  // The bytes of Entry.buffers[buffer], of Plan.states[state] of one slot.
+  // Indices must be in range.
+  absl::Status ReadBuffer(uint32_t entry, uint32_t buffer,
+                          std::vector<std::byte>& bytes);
+  absl::Status ReadState(uint32_t state, uint32_t slot,
+                         std::vector<std::byte>& bytes);
+
+  // Overwrites the same bytes; `bytes` is as long as what Read gives. Lets a
+  // check feed one launch with values of its own.
+  absl::Status WriteBuffer(uint32_t entry, uint32_t buffer,
+                           std::span<const std::byte> bytes);
+  absl::Status WriteState(uint32_t state, uint32_t slot,
+                          std::span<const std::byte> bytes);
+
+ private:
+  class Impl;
+  explicit Executor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace glm
+
+#endif  // GLM_RUNTIME_EXECUTOR_EXECUTOR_H_

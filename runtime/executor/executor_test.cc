@@ -1,0 +1,285 @@
+// The toy plan of runtime/plan/test_plan.h, executed on the host and on the
+// host behaving as a device with memory of its own.
+#include "runtime/executor/executor.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/device/host/host_device.h"
+#include "runtime/plan/test_plan.h"
+#include "runtime/safetensors/weight_fingerprint.h"
+
+namespace glm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kDecode = 0, kPrefill = 1;
+
+// The logits that the toy kernels give: sum * table[v] + expert[v], with
+// table[v] = v and expert[v] = 100 + v.
+std::vector<float> Expected(float sum) {
+  std::vector<float> logits;
+  for (uint32_t v = 0; v < plan::kToyVocab; ++v) {
+    logits.push_back(sum * v + 100 + v);
+  }
+  return logits;
+}
+
+struct Mode {
+  bool discrete = false;
+  bool graphs = true;
+  uint64_t table_offset = 0;  // 1: breaks the alignment of every piece
+};
+
+class ExecutorTest : public ::testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override {
+    std::string name =
+        ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    for (char& c : name) c = c == '/' ? '_' : c;
+    folder_ = ::testing::TempDir() + "executor_" + name;
+    std::filesystem::create_directories(folder_);
+    std::string weights(GetParam().table_offset, '\0');
+    const auto append = [&](float value) {
+      weights.append(reinterpret_cast<const char*>(&value), 4);
+    };
+    for (uint32_t v = 0; v < plan::kToyVocab; ++v) append(v);
+    // Pieces run from the last one back.
+    for (uint32_t v = plan::kToyVocab; v-- > 0;) append(100 + v);
+    plan::WriteBytes(folder_ + "/toy.bin", weights);
+
+    plan_ = plan::MakeToyPlan("toy.bin", GetParam().table_offset);
+    plan_.weight_files[0]->fingerprint =
+        *FingerprintFile(folder_ + "/toy.bin");
+    plan::CodeObjectT& object = plan::Add(plan_.code_objects);
+    object.target = "host";
+    object.isa = "x86-64";
+    device_ = *CreateHostDevice(
+        {.threads = 2, .discrete = GetParam().discrete});
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  absl::StatusOr<std::unique_ptr<Executor>> Create(
+      ExecutorOptions options = {}) {
+    std::ifstream file(GLM_TOY_KERNELS, std::ios::binary);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    plan::WriteBytes(path(), plan::PlanFileBytes(plan_, {image}));
+    auto plan = PlanFile::Open(path());
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    options.graphs = GetParam().graphs;
+    return Executor::Create(*plan, *device_, options);
+  }
+
+  std::string path() const { return folder_ + "/toy.glmplan"; }
+
+  std::string folder_;
+  plan::PlanT plan_;
+  std::unique_ptr<Device> device_;
+};
+
+StepInputs Inputs(const std::vector<int32_t>& ids,
+                  const std::vector<SequenceStep>& seqs,
+                  const std::vector<int32_t>& rows) {
+  return {ids, seqs, rows};
+}
+
+std::vector<float> Logits(const Executor& executor) {
+  const auto logits = executor.logits(0);
+  return {logits.begin(), logits.end()};
+}
+
+absl::Status Step(Executor& e, uint32_t entry, std::vector<int32_t> ids,
+                  SequenceStep seq, int32_t row) {
+  return e.Step(entry, Inputs(ids, {seq}, {row}));
+}
+
+TEST_P(ExecutorTest, StepsCarryStateFromPrefillToDecode) {
+  auto created = Create();
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  ASSERT_TRUE(Step(e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
+  ASSERT_TRUE(Step(e, kPrefill, {5, 6, 0, 0}, {0, 4, 2}, 1).ok());
+  EXPECT_EQ(Logits(e), Expected(21));
+  for (uint32_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Step(e, kDecode, {1}, {0, 6 + i, 1}, 0).ok());
+    EXPECT_EQ(Logits(e), Expected(22 + i));
+  }
+  ASSERT_TRUE(Step(e, kDecode, {3}, {0, 0, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(3)) << "position 0 starts afresh";
+}
+
+TEST_P(ExecutorTest, SlotsAreIndependent) {
+  ExecutorOptions options;
+  options.slots = 3;
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  ASSERT_TRUE(Step(e, kDecode, {5}, {2, 0, 1}, 0).ok());
+  ASSERT_TRUE(Step(e, kDecode, {1}, {0, 0, 1}, 0).ok());
+  ASSERT_TRUE(Step(e, kDecode, {2}, {2, 1, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(7));
+}
+
+TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
+  auto created = Create();
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  const std::vector<int32_t> ids = {1, 2, 3, 0};
+  const std::vector<SequenceStep> seqs = {{0, 0, 3}};
+  const std::vector<int32_t> rows = {2};
+  std::vector<uint32_t> seen;
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
+                             [&](uint32_t launch) {
+                               seen.push_back(launch);
+                               if (launch > 0) return absl::OkStatus();
+                               return e.ReadBuffer(kPrefill, 3, bytes);
+                             })
+                  .ok());
+  EXPECT_THAT(seen, ElementsAre(0, 1));
+  EXPECT_EQ(Logits(e), Expected(6));
+  float sums[3];
+  std::memcpy(sums, bytes.data(), sizeof(sums));
+  EXPECT_THAT(sums, ElementsAre(1, 3, 6));
+  ASSERT_TRUE(e.ReadState(0, 0, bytes).ok());
+  float state = 0;
+  std::memcpy(&state, bytes.data(), 4);
+  EXPECT_EQ(state, 6);
+
+  std::vector<double> seconds;
+  ASSERT_TRUE(e.StepTimed(kPrefill, Inputs(ids, seqs, rows), seconds).ok());
+  EXPECT_EQ(seconds.size(), 2u);
+  EXPECT_EQ(Logits(e), Expected(6));
+}
+
+TEST_P(ExecutorTest, WrittenStateIsReadByTheNextStep) {
+  auto e = *Create();
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(e->ReadState(0, 0, bytes).ok());
+  const float value = 40;
+  std::memcpy(bytes.data(), &value, 4);
+  ASSERT_TRUE(e->WriteState(0, 0, bytes).ok());
+  ASSERT_TRUE(Step(*e, kDecode, {2}, {0, 9, 1}, 0).ok());
+  EXPECT_EQ(Logits(*e), Expected(42));
+}
+
+TEST_P(ExecutorTest, InputsThatBreakTheContractAreRefused) {
+  auto e = *Create();
+  const auto code = [&](uint32_t entry, std::vector<int32_t> ids,
+                        SequenceStep seq, int32_t row) {
+    return Step(*e, entry, ids, seq, row).code();
+  };
+  const auto kBad = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(code(9, {1}, {0, 0, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {1, 2}, {0, 0, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {8}, {0, 0, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {-1}, {0, 0, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {1}, {1, 0, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {1}, {0, 0, 2}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {1}, {0, 64, 1}, 0), kBad);
+  EXPECT_EQ(code(kDecode, {1}, {0, 0xffffffff, 1}, 0), kBad);
+  EXPECT_EQ(code(kPrefill, {1, 2, 0, 0}, {0, 0, 2}, 2), kBad);
+  EXPECT_EQ(code(kPrefill, {1, 2, 0, 0}, {0, 0, 2}, -2), kBad);
+  EXPECT_EQ(code(kDecode, {1}, {0, 63, 1}, 0), absl::StatusCode::kOk);
+}
+
+TEST_P(ExecutorTest, MemoryPlanIsExactAndShownFirst) {
+  ExecutorOptions options;
+  options.slots = 2;
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  ASSERT_TRUE(Create(options).ok());
+  const bool copied = GetParam().discrete || GetParam().table_offset == 1;
+  EXPECT_EQ(shown.weights_mapped, copied ? 0 : 64);
+  EXPECT_EQ(shown.weights_copied, copied ? 9 * 256 : 0);
+  EXPECT_EQ(shown.tables, 256u);
+  EXPECT_EQ(shown.arena, 5u * 256);
+  EXPECT_EQ(shown.states, 512u);
+  EXPECT_EQ(shown.staging, GetParam().discrete ? 4 * 256 : 0);
+
+  options.memory_limit = shown.Committed();
+  EXPECT_TRUE(Create(options).ok());
+  options.memory_limit -= 1;
+  const absl::Status status = Create(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--memory-limit"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(FormatBytes(shown.Committed())));
+}
+
+TEST_P(ExecutorTest, ChangedWeightsAreRefusedUnlessTheCheckIsOff) {
+  std::fstream file(folder_ + "/toy.bin");
+  file.seekp(5);
+  file.put('x');
+  file.close();
+  const absl::Status status = Create().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("toy.bin"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("compile"));
+  ExecutorOptions options;
+  options.check_weights = false;
+  EXPECT_TRUE(Create(options).ok());
+}
+
+TEST_P(ExecutorTest, CutAndMissingWeightsAreRefusedWithTheRemedy) {
+  std::filesystem::resize_file(folder_ + "/toy.bin", 30);
+  EXPECT_THAT(std::string(Create().status().message()), HasSubstr("30 bytes"));
+  std::filesystem::remove(folder_ + "/toy.bin");
+  const absl::Status status = Create().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--weights"));
+}
+
+TEST_P(ExecutorTest, WeightsFolderCanBeNamed) {
+  std::filesystem::create_directories(folder_ + "/elsewhere");
+  std::filesystem::rename(folder_ + "/toy.bin", folder_ + "/elsewhere/toy.bin");
+  ExecutorOptions options;
+  options.weights_dir = folder_ + "/elsewhere";
+  EXPECT_TRUE(Create(options).ok());
+}
+
+TEST_P(ExecutorTest, PlanWithoutWeightsSaysHowToGetThem) {
+  for (auto& weight : plan_.weights) weight->pieces.clear();
+  const absl::Status status = Create().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--weights none"));
+}
+
+TEST_P(ExecutorTest, PlanForAnotherDeviceIsRefused) {
+  plan_.code_objects[0]->target = "gfx1201";
+  EXPECT_THAT(std::string(Create().status().message()),
+              HasSubstr("holds code for gfx1201"));
+  plan_.code_objects[0]->target = "host";
+  plan_.code_objects[0]->isa = "x86-64-v9";
+  const absl::Status status = Create().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("x86-64-v9"));
+}
+
+TEST_P(ExecutorTest, KernelThatTheCodeObjectLacksIsNamed) {
+  plan_.kernels[1]->name = "absent";
+  EXPECT_THAT(std::string(Create().status().message()), HasSubstr("absent"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, ExecutorTest,
+    ::testing::Values(Mode{}, Mode{.graphs = false}, Mode{.discrete = true},
+                      Mode{.table_offset = 1}),
+    [](const auto& info) {
+      return std::string(info.param.discrete       ? "discrete"
+                         : !info.param.graphs      ? "eager"
+                         : info.param.table_offset ? "unaligned"
+                                                   : "mapped");
+    });
+
+}  // namespace
+}  // namespace glm

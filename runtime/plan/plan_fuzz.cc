@@ -1,0 +1,30 @@
+// The reader on arbitrary bytes. The header's size and hash are repaired, so
+// that mutations reach the verifier and the validator.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "runtime/plan/plan_format.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 8) return 0;
+  const auto header = glm::plan::MakeFileHeader(
+      size, size + glm::plan::kFlatbufferOffset, XXH3_64bits(data, size));
+  const int fd = memfd_create("plan", MFD_CLOEXEC);
+  if (write(fd, &header, sizeof(header)) != sizeof(header) ||
+      write(fd, data, size) != static_cast<ssize_t>(size)) {
+    __builtin_trap();
+  }
+  const auto file =
+      glm::PlanFile::Open("/proc/self/fd/" + std::to_string(fd));
+  if (file.ok() && (*file)->plan().entries()->size() == 0) __builtin_trap();
+  close(fd);
+  return 0;
+}

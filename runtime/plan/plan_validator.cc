@@ -1,0 +1,129 @@
+#include "runtime/plan/plan_validator.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/validation_context.h"
+
+namespace glm {
+namespace plan {
+
+absl::Status ValidateName(const Place& place, const flatbuffers::String* name) {
+  if (name == nullptr || name->size() == 0 || name->size() > kMaxNameLength) {
+    return place.Bad("name of ", name == nullptr ? 0 : name->size(),
+                     " characters, expected 1 to ", kMaxNameLength);
+  }
+  for (const char c : *name) {
+    if (c < 0x20 || c > 0x7e) return place.Bad("name is not printable ASCII");
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+struct NamedSegment {
+  std::string name;
+  const Segment* segment;
+};
+
+absl::Status ValidateSegments(const Place& place, const Plan& plan,
+                              uint64_t begin, uint64_t file_size) {
+  std::vector<NamedSegment> segments;
+  for (uint32_t i = 0; i < SizeOf(plan.code_objects()); ++i) {
+    segments.push_back({absl::StrCat("code_objects[", i, "]"),
+                        plan.code_objects()->Get(i)->segment()});
+  }
+  segments.push_back({"source", plan.source()});
+  segments.push_back({"tokenizer", plan.tokenizer()});
+  std::erase_if(segments, [](const NamedSegment& s) {
+    return s.segment == nullptr || s.segment->size() == 0;
+  });
+  for (const auto& [name, segment] : segments) {
+    const auto end = CheckedAdd(segment->offset(), segment->size());
+    if (segment->offset() % kSegmentAlignment != 0) {
+      return place.At(name.c_str()).Bad("offset ", segment->offset(),
+                                        " is not a multiple of ",
+                                        kSegmentAlignment);
+    }
+    if (segment->offset() < begin || !end || *end > file_size) {
+      return place.At(name.c_str())
+          .Bad("bytes ", segment->offset(), " + ", segment->size(),
+               " lie outside ", begin, "..", file_size);
+    }
+  }
+  std::sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) {
+    return a.segment->offset() < b.segment->offset();
+  });
+  for (size_t i = 1; i < segments.size(); ++i) {
+    const Segment& before = *segments[i - 1].segment;
+    if (before.offset() + before.size() > segments[i].segment->offset()) {
+      return place.At(segments[i].name.c_str())
+          .Bad("overlaps ", segments[i - 1].name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateModel(const Place& place, const Plan& plan) {
+  const Model* model = plan.model();
+  if (model == nullptr) return place.Bad("no model table");
+  if (model->vocab() == 0 || model->vocab() > (1u << 24) ||
+      model->max_context() == 0 || model->max_context() > (1u << 30) ||
+      model->layers() == 0 || model->layers() > 4096) {
+    return place.At("model").Bad(
+        "vocab ", model->vocab(), ", max_context ", model->max_context(),
+        ", layers ", model->layers(), " are out of range");
+  }
+  const Generation* generation = plan.generation();
+  if (generation == nullptr) return absl::OkStatus();
+  for (uint32_t i = 0; i < SizeOf(generation->stop_ids()); ++i) {
+    const int32_t id = generation->stop_ids()->Get(i);
+    if (id < 0 || static_cast<uint32_t>(id) >= model->vocab()) {
+      return place.At("generation: stop_ids", i, "")
+          .Bad("id ", id, " is outside the vocabulary of ", model->vocab());
+    }
+  }
+  // Written so that NaN fails.
+  if (!(generation->temperature() >= 0 && generation->temperature() <= 100) ||
+      !(generation->top_p() > 0 && generation->top_p() <= 1)) {
+    return place.At("generation")
+        .Bad("temperature ", generation->temperature(), ", top_p ",
+             generation->top_p(), " are out of range");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateCodeObjects(const Place& place, const Plan& plan) {
+  for (uint32_t i = 0; i < SizeOf(plan.code_objects()); ++i) {
+    const CodeObject& object = *plan.code_objects()->Get(i);
+    const Place at = place.At("code_objects", i, "");
+    GLM_RETURN_IF_ERROR(ValidateName(at.At("target"), object.target()));
+    if (object.segment() == nullptr || object.segment()->size() == 0) {
+      return at.Bad("has no bytes");
+    }
+    if (object.isa() != nullptr && object.isa()->size() > kMaxNameLength) {
+      return at.Bad("isa of ", object.isa()->size(), " characters");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace plan
+
+absl::Status ValidatePlan(const std::string& path, const plan::Plan& plan,
+                          uint64_t segments_begin, uint64_t file_size) {
+  const plan::Place place(path);
+  GLM_RETURN_IF_ERROR(plan::ValidateModel(place, plan));
+  GLM_RETURN_IF_ERROR(plan::ValidateCodeObjects(place, plan));
+  GLM_RETURN_IF_ERROR(
+      plan::ValidateSegments(place, plan, segments_begin, file_size));
+  GLM_RETURN_IF_ERROR(plan::ValidateKernels(place, plan));
+  GLM_RETURN_IF_ERROR(plan::ValidateWeights(place, plan));
+  GLM_RETURN_IF_ERROR(plan::ValidateStates(place, plan));
+  return plan::ValidateEntries(place, plan);
+}
+
+}  // namespace glm

@@ -1,0 +1,153 @@
+// Weights and states: shapes, pieces, sizes.
+#include <set>
+#include <string>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/validation_context.h"
+
+namespace glm::plan {
+namespace {
+
+absl::Status ValidateFiles(const Place& place, const Plan& plan) {
+  for (uint32_t i = 0; i < SizeOf(plan.weight_files()); ++i) {
+    const WeightFile& file = *plan.weight_files()->Get(i);
+    const Place at = place.At("weight_files", i, "");
+    if (file.path()->size() == 0 || file.path()->size() > 4096 ||
+        file.path()->str().find('\0') != std::string::npos) {
+      return at.Bad("path is empty, too long or holds a zero byte");
+    }
+    if (file.size() > kMaxBytes) return at.Bad("size ", file.size());
+  }
+  return absl::OkStatus();
+}
+
+// The size that piece `index` must have; the shape has been checked.
+uint64_t PieceSize(const Weight& weight, uint64_t elements, uint32_t index) {
+  if (weight.form() == WeightForm::DENSE) {
+    return elements * DTypeBytes(weight.dtype());
+  }
+  const uint64_t n = weight.shape()->Get(1), k = weight.shape()->Get(2);
+  if (weight.form() == WeightForm::EXPERTS_DENSE) {
+    return n * k * DTypeBytes(weight.dtype());
+  }
+  const uint64_t group = weight.group();
+  return index % 2 == 0 ? (k + 7) / 8 * n * 4 : (k + group - 1) / group * n * 2;
+}
+
+absl::Status ValidatePieces(const Place& at, const Plan& plan,
+                            const Weight& weight, uint64_t elements) {
+  const uint32_t count = SizeOf(weight.pieces());
+  if (count == 0) return absl::OkStatus();
+  uint64_t expected = 1;
+  if (weight.form() != WeightForm::DENSE) expected = weight.shape()->Get(0);
+  if (weight.form() == WeightForm::EXPERTS_GPTQ4) expected *= 2;
+  if (count != expected) {
+    return at.Bad(count, " pieces, expected ", expected);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const Piece& piece = *weight.pieces()->Get(i);
+    const Place here = at.At("pieces", i, "");
+    if (piece.file() >= SizeOf(plan.weight_files())) {
+      return here.Bad("file ", piece.file(), " of ",
+                      SizeOf(plan.weight_files()));
+    }
+    const uint64_t size = PieceSize(weight, elements, i);
+    if (piece.size() != size) {
+      return here.Bad("size ", piece.size(), ", the shape ",
+                      ShapeText(weight.shape()), " needs ", size);
+    }
+    const auto end = CheckedAdd(piece.offset(), piece.size());
+    const uint64_t file_size = plan.weight_files()->Get(piece.file())->size();
+    if (!end || *end > file_size) {
+      return here.Bad("bytes ", piece.offset(), " + ", piece.size(),
+                      " lie outside ",
+                      plan.weight_files()->Get(piece.file())->path()->str(),
+                      " of ", file_size, " bytes");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateShape(const Place& at, DType dtype,
+                           const flatbuffers::Vector<uint64_t>* shape,
+                           uint64_t& elements) {
+  if (DTypeBytes(dtype) == 0) {
+    return at.Bad("unknown dtype ", static_cast<int>(dtype));
+  }
+  if (SizeOf(shape) == 0 || SizeOf(shape) > kMaxRank) {
+    return at.Bad("rank ", SizeOf(shape), ", expected 1 to ", kMaxRank);
+  }
+  const auto product = Elements(shape);
+  const auto bytes =
+      product ? CheckedMul(*product, DTypeBytes(dtype)) : std::nullopt;
+  if (!bytes || *bytes == 0 || *bytes > kMaxBytes) {
+    return at.Bad("shape ", ShapeText(shape), " is empty or too large");
+  }
+  elements = *product;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateWeights(const Place& place, const Plan& plan) {
+  GLM_RETURN_IF_ERROR(ValidateFiles(place, plan));
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < SizeOf(plan.weights()); ++i) {
+    const Weight& weight = *plan.weights()->Get(i);
+    GLM_RETURN_IF_ERROR(
+        ValidateName(place.At("weights", i, ""), weight.name()));
+    const Place at = place.At("weights", i, Text(weight.name()));
+    if (!names.insert(Text(weight.name())).second) {
+      return at.Bad("name is used twice");
+    }
+    uint64_t elements = 0;
+    GLM_RETURN_IF_ERROR(
+        ValidateShape(at, weight.dtype(), weight.shape(), elements));
+    if (weight.form() > WeightForm::MAX) {
+      return at.Bad("unknown form ", static_cast<int>(weight.form()));
+    }
+    if (weight.form() != WeightForm::DENSE && SizeOf(weight.shape()) != 3) {
+      return at.Bad("shape ", ShapeText(weight.shape()),
+                    ", experts need [E, N, K]");
+    }
+    const bool grouped = weight.form() == WeightForm::EXPERTS_GPTQ4;
+    if (grouped != (weight.group() > 0)) {
+      return at.Bad("group size ", weight.group());
+    }
+    GLM_RETURN_IF_ERROR(ValidatePieces(at, plan, weight, elements));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateStates(const Place& place, const Plan& plan) {
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < SizeOf(plan.states()); ++i) {
+    const State& state = *plan.states()->Get(i);
+    GLM_RETURN_IF_ERROR(ValidateName(place.At("states", i, ""), state.name()));
+    const Place at = place.At("states", i, Text(state.name()));
+    if (!names.insert(Text(state.name())).second) {
+      return at.Bad("name is used twice");
+    }
+    uint64_t elements = 0;
+    GLM_RETURN_IF_ERROR(
+        ValidateShape(at, state.dtype(), state.shape(), elements));
+    const uint64_t bytes = elements * DTypeBytes(state.dtype());
+    if (state.bytes_per_slot() < bytes || state.bytes_per_slot() > kMaxBytes ||
+        state.bytes_per_slot() % kStateAlignment != 0) {
+      return at.Bad("bytes_per_slot ", state.bytes_per_slot(),
+                    ", expected a multiple of ", kStateAlignment,
+                    " of at least ", bytes);
+    }
+    if (state.tokens_per_row() > 0) {
+      // floor: a row that is never complete needs no place.
+      const uint64_t rows = plan.model()->max_context() / state.tokens_per_row();
+      if (state.shape()->Get(0) < rows) {
+        return at.Bad(state.shape()->Get(0), " rows, a context of ",
+                      plan.model()->max_context(), " tokens needs ", rows);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace glm::plan

@@ -1,0 +1,110 @@
+#include "runtime/reference/launch.h"
+
+namespace glm::reference {
+
+// y[t, n] = sum_k x[t, k] w[n, k]
+bool Linear(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(2));
+  const int64_t outputs = launch.Param(3);
+  const int64_t columns = launch.Param(4);
+  const auto x = launch.Floats(3, launch.rows() * columns);
+  const auto w = launch.Floats(4, outputs * columns);
+  const auto y = launch.Floats(5, launch.rows() * outputs);
+  if (!launch.ok()) return false;
+
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t n = 0; n < outputs; ++n) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < columns; ++k) {
+        sum += double{x[t * columns + k]} * w[n * columns + k];
+      }
+      y[t * outputs + n] = Rounded(sum, dtype);
+    }
+  }
+  return true;
+}
+
+// y[t, h, n] = sum_k x[t, h, k] W_h[n][k]
+bool HeadLinear(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(2));
+  const int64_t heads = launch.Param(3);
+  const int64_t outputs = launch.Param(4);
+  const int64_t columns = launch.Param(5);
+  const int64_t head_stride = launch.Param(6);
+  const int64_t n_stride = launch.Param(7);
+  const int64_t k_stride = launch.Param(8);
+  const int64_t base = launch.Param(9);
+  const auto x = launch.Floats(3, launch.rows() * heads * columns);
+  const auto y = launch.Floats(5, launch.rows() * heads * outputs);
+  if (heads == 0 || outputs == 0 || columns == 0) return launch.ok();
+  const auto w = launch.Floats(4, base + (heads - 1) * head_stride +
+                                      (outputs - 1) * n_stride +
+                                      (columns - 1) * k_stride + 1);
+  if (!launch.ok()) return false;
+
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t h = 0; h < heads; ++h) {
+      const int64_t row = t * heads + h;
+      for (int64_t n = 0; n < outputs; ++n) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < columns; ++k) {
+          sum += double{x[row * columns + k]} *
+                 w[base + h * head_stride + n * n_stride + k * k_stride];
+        }
+        y[row * outputs + n] = Rounded(sum, dtype);
+      }
+    }
+  }
+  return true;
+}
+
+// y[t, s] = W[ids[t, s]] x[t] or W[ids[t, s]] x[t, s]; no expert: zeros.
+bool ExpertLinear(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(3));
+  const int64_t experts = launch.Param(4);
+  const int64_t top_k = launch.Param(5);
+  const int64_t outputs = launch.Param(6);
+  const int64_t columns = launch.Param(7);
+  const bool per_slot = launch.Param(9) != 0;
+  const int64_t places = launch.rows() * top_k;
+  const auto x =
+      launch.Floats(3, (per_slot ? places : launch.rows()) * columns);
+  const auto ids = launch.Ints(4, places);
+  const auto w = launch.Floats(5, experts * outputs * columns);
+  const auto y = launch.Floats(6, places * outputs);
+  if (!launch.ok()) return false;
+
+  for (int64_t place = 0; place < places; ++place) {
+    if (!launch.Valid(place / top_k)) continue;
+    const int64_t expert = ids[place];
+    const int64_t row = per_slot ? place : place / top_k;
+    for (int64_t n = 0; n < outputs; ++n) {
+      double sum = 0.0;
+      if (expert >= 0 && expert < experts) {
+        for (int64_t k = 0; k < columns; ++k) {
+          sum += double{x[row * columns + k]} *
+                 w[(expert * outputs + n) * columns + k];
+        }
+      }
+      y[place * outputs + n] = Rounded(sum, dtype);
+    }
+  }
+  return true;
+}
+
+void DequantizeGptq4(std::span<const int32_t> words,
+                     std::span<const float> scales, int64_t rows,
+                     int64_t columns, int64_t group, std::span<float> values) {
+  for (int64_t n = 0; n < rows; ++n) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const uint32_t word = static_cast<uint32_t>(words[k / 8 * rows + n]);
+      const int code = static_cast<int>(word >> (4 * (k % 8)) & 15u);
+      values[n * columns + k] =
+          scales[k / group * rows + n] * static_cast<float>(code - 8);
+    }
+  }
+}
+
+}  // namespace glm::reference

@@ -1,0 +1,195 @@
+// Products of rows with weights: linear, head_linear, expert_linear.
+
+#include <vector>
+
+#include "glm/expert_linear.h"
+#include "glm/linear.h"
+#include "gtest/gtest.h"
+#include "test/kernels/kernel_case.h"
+
+namespace glm {
+namespace {
+
+using kernel::BF16;
+using kernel::CeilDiv;
+using kernel::F16;
+using kernel::F32;
+
+// T = 1, 3, 8, 17, 130, and every row valid.
+std::vector<Batch> Batches() {
+  return {Batch::Ragged(1, 1),  Batch::Ragged(3, 1),  Batch::Ragged(2, 4),
+          Batch::Ragged(1, 17), Batch::Ragged(5, 26), Batch::Whole(140)};
+}
+
+// ------------------------------------------------------------------- linear
+
+KERNEL(linear_odd, Linear, F32, BF16, F32, 37, 83)
+KERNEL(linear_odd_tile, LinearTile, F32, BF16, F32, 37, 83)
+KERNEL(linear_bf16, Linear, BF16, BF16, BF16, 64, 256)
+KERNEL(linear_bf16_tile, LinearTile, BF16, BF16, BF16, 64, 256)
+KERNEL(linear_f16, Linear, F32, F16, F16, 70, 520)
+KERNEL(linear_f16_tile, LinearTile, F32, F16, F16, 70, 520)
+KERNEL(linear_f32, Linear, BF16, F32, F32, 24, 1024)
+KERNEL(linear_f32_tile, LinearTile, BF16, F32, F32, 24, 1024)
+
+void CheckLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                 bool tile) {
+  for (const Batch& batch : Batches()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const int64_t outputs = p[3], columns = p[4];
+    const auto grid = tile ? std::vector<int64_t>{CeilDiv(outputs, 64),
+                                                  CeilDiv(batch.rows(), 128)}
+                           : std::vector<int64_t>{CeilDiv(outputs, 32)};
+    KernelCase("linear", entry, p, grid)
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
+        .Tensor(Random(p[1], outputs * columns, 2))
+        .Tensor(Memory(p[2], batch.rows() * outputs))
+        .Check();
+  }
+}
+
+TEST(Linear, OddSizes) {
+  CheckLinear(linear_odd, linear_odd_params, false);
+  CheckLinear(linear_odd_tile, linear_odd_tile_params, true);
+}
+TEST(Linear, Bf16Throughout) {
+  CheckLinear(linear_bf16, linear_bf16_params, false);
+  CheckLinear(linear_bf16_tile, linear_bf16_tile_params, true);
+}
+TEST(Linear, F16WeightsAndThreeTilesOfColumns) {
+  CheckLinear(linear_f16, linear_f16_params, false);
+  CheckLinear(linear_f16_tile, linear_f16_tile_params, true);
+}
+TEST(Linear, F32Weights) {
+  CheckLinear(linear_f32, linear_f32_params, false);
+  CheckLinear(linear_f32_tile, linear_f32_tile_params, true);
+}
+
+// -------------------------------------------------------------- head_linear
+
+// Both slices of a stacked weight [3 heads * (24 + 70), 40] as absorbed MLA
+// has.
+KERNEL(head_rows, HeadLinear, F32, BF16, F32, 3, 70, 40, 3760, 40, 1, 960)
+KERNEL(head_rows_tile, HeadLinearTile, F32, BF16, F32, 3, 70, 40, 3760, 40, 1,
+       960)
+KERNEL(head_columns, HeadLinear, BF16, BF16, BF16, 3, 40, 24, 3760, 1, 40, 0)
+KERNEL(head_columns_tile, HeadLinearTile, BF16, BF16, BF16, 3, 40, 24, 3760, 1,
+       40, 0)
+
+void CheckHeadLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                     bool tile) {
+  for (const Batch& batch : Batches()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const int64_t heads = p[3], outputs = p[4], columns = p[5];
+    KernelCase(
+        "head_linear", entry, p,
+        {CeilDiv(outputs, 64), heads, tile ? CeilDiv(batch.rows(), 128) : 1})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * heads * columns, 1)))
+        .Tensor(Random(p[1], 3 * 94 * 40, 2))
+        .Tensor(Memory(p[2], batch.rows() * heads * outputs))
+        .Check();
+  }
+}
+
+TEST(HeadLinear, RowsOfTheWeight) {
+  CheckHeadLinear(head_rows, head_rows_params, false);
+  CheckHeadLinear(head_rows_tile, head_rows_tile_params, true);
+}
+TEST(HeadLinear, ColumnsOfTheWeight) {
+  CheckHeadLinear(head_columns, head_columns_params, false);
+  CheckHeadLinear(head_columns_tile, head_columns_tile_params, true);
+}
+
+// ------------------------------------------------------------ expert_linear
+
+// Form 2: int4. K = 192 leaves a group of 64 columns; 85 is no multiple of 8.
+KERNEL(expert_q, ExpertLinear, F32, 2, BF16, F32, 5, 3, 70, 192, 128, 0)
+KERNEL(expert_q_tile, ExpertLinearTile, F32, 2, BF16, F32, 5, 3, 70, 192, 128,
+       0)
+KERNEL(expert_q_slot, ExpertLinear, BF16, 2, BF16, BF16, 5, 3, 37, 85, 16, 1)
+KERNEL(expert_q_slot_tile, ExpertLinearTile, BF16, 2, BF16, BF16, 5, 3, 37, 85,
+       16, 1)
+KERNEL(expert_d, ExpertLinear, F32, 1, BF16, F32, 5, 3, 70, 83, 0, 1)
+KERNEL(expert_d_tile, ExpertLinearTile, F32, 1, BF16, F32, 5, 3, 70, 83, 0, 1)
+
+struct Experts {
+  std::vector<std::vector<int32_t>> words;
+  std::vector<Memory> scales;  // or the dense weights
+  std::vector<uint64_t> table;
+  std::vector<float> values;
+};
+
+Experts MakeExperts(const std::vector<int64_t>& p) {
+  const int64_t experts = p[4], outputs = p[6], columns = p[7], group = p[8];
+  Experts made;
+  std::minstd_rand random(5);
+  for (int64_t e = 0; e < experts; ++e) {
+    if (p[1] == kernel::kExpertsDense) {
+      made.scales.push_back(Random(p[2], outputs * columns, uint32_t(e)));
+      const std::vector<float> wide = made.scales.back().Wide();
+      made.values.insert(made.values.end(), wide.begin(), wide.end());
+      continue;
+    }
+    // Scales of both signs.
+    made.scales.push_back(Random(F16, CeilDiv(columns, group) * outputs,
+                                 uint32_t(e), -0.1f, 0.1f));
+    made.words.emplace_back(CeilDiv(columns, 8) * outputs);
+    for (int32_t& word : made.words.back()) {
+      word = int32_t(uint32_t(random()) * 2654435761u);
+    }
+    std::vector<float> wide(outputs * columns);
+    reference::DequantizeGptq4(made.words.back(), made.scales.back().Wide(),
+                               outputs, columns, group, wide);
+    made.values.insert(made.values.end(), wide.begin(), wide.end());
+  }
+  for (int64_t e = 0; e < experts; ++e) {
+    if (!made.words.empty()) {
+      made.table.push_back(reinterpret_cast<uint64_t>(made.words[e].data()));
+    }
+    made.table.push_back(
+        reinterpret_cast<uint64_t>(made.scales[e].bytes.data()));
+  }
+  return made;
+}
+
+void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                  bool tile) {
+  const Experts experts = MakeExperts(p);
+  for (const Batch& batch : Batches()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const int64_t top_k = p[5], outputs = p[6], columns = p[7];
+    const int64_t places = batch.rows() * top_k;
+    std::vector<int32_t> ids(places);
+    for (int64_t i = 0; i < places; ++i) {
+      // Mostly expert 1, some of each other, some of none.
+      ids[i] = i % 3 == 0 ? 1 : int32_t(i * 7 % (p[4] + 2)) - 1;
+    }
+    KernelCase("expert_linear", entry, p,
+               {CeilDiv(outputs, 64), tile ? p[4] : places})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(
+            Random(p[0], (p[9] ? places : batch.rows()) * columns, 1)))
+        .Ints(ids)
+        .Table(experts.table, experts.values)
+        .Tensor(Memory(p[3], places * outputs))
+        .Check();
+  }
+}
+
+TEST(ExpertLinear, Int4WithAPartialGroup) {
+  CheckExperts(expert_q, expert_q_params, false);
+  CheckExperts(expert_q_tile, expert_q_tile_params, true);
+}
+TEST(ExpertLinear, Int4OddSizesPerSlot) {
+  CheckExperts(expert_q_slot, expert_q_slot_params, false);
+  CheckExperts(expert_q_slot_tile, expert_q_slot_tile_params, true);
+}
+TEST(ExpertLinear, DensePerSlot) {
+  CheckExperts(expert_d, expert_d_params, false);
+  CheckExperts(expert_d_tile, expert_d_tile_params, true);
+}
+
+}  // namespace
+}  // namespace glm

@@ -1,0 +1,238 @@
+// The vocabulary's numbers, and the kernels that pick and balance rows.
+
+#include <cmath>
+#include <vector>
+
+#include "glm/rows.h"
+#include "glm/sinkhorn.h"
+#include "glm/top_k.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/reference/program_builder.h"
+#include "test/kernels/kernel_case.h"
+
+namespace glm {
+namespace {
+
+using kernel::BF16;
+using kernel::F16;
+using kernel::F32;
+
+// ------------------------------------------------------------------ numbers
+
+double UlpsFrom(float got, double want) {
+  const double ulp = std::ldexp(1.0, std::max(std::ilogb(want), -126) - 23);
+  return std::fabs(got - want) / ulp;
+}
+
+TEST(Numbers, ExpIsWithinTwoUlps) {
+  double worst = 0.0;
+  for (int i = -104000; i <= 88722; ++i) {
+    const float x = float(i) * 0.001f;
+    const float got = kernel::Exp(x);
+    const double want = std::exp(double{x});
+    if (want < 0x1p-149) continue;
+    worst = std::max(worst, UlpsFrom(got, want));
+  }
+  EXPECT_LE(worst, 2.0);
+}
+
+TEST(Numbers, ExpAtItsEnds) {
+  EXPECT_EQ(kernel::Exp(0.0f), 1.0f);
+  EXPECT_EQ(kernel::Exp(-INFINITY), 0.0f);
+  EXPECT_EQ(kernel::Exp(-200.0f), 0.0f);
+  EXPECT_EQ(kernel::Exp(88.8f), INFINITY);
+  EXPECT_EQ(kernel::Exp(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(kernel::Exp(NAN)));
+  EXPECT_EQ(kernel::Sigmoid(-INFINITY), 0.0f);
+  EXPECT_EQ(kernel::Sigmoid(-200.0f), 0.0f);
+  EXPECT_EQ(kernel::Sigmoid(200.0f), 1.0f);
+  EXPECT_EQ(kernel::Rsqrt(4.0f), 0.5f);
+}
+
+TEST(Numbers, StoresRoundAsTheReferenceDoes) {
+  std::minstd_rand random(3);
+  for (int i = 0; i < 200000; ++i) {
+    const float v = kernel::FromBits(uint32_t(random()) * 2654435761u);
+    for (int dtype : {BF16, F16}) {
+      Memory memory(dtype, 1, v);
+      const float want = reference::Rounded(v, dtype);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(memory.Get(0)));
+      } else {
+        ASSERT_EQ(memory.Get(0), want) << v << " dtype " << dtype;
+      }
+    }
+  }
+}
+
+// --------------------------------------------------------------------- rows
+
+KERNEL(embed, Embed, BF16, F32, 50, 30)
+KERNEL(gather, GatherRows, F32, BF16, 50)
+KERNEL(take, TakeCols, F32, F32, 6)
+
+TEST(Rows, Embed) {
+  const Batch batch = Batch::Ragged(3, 4);
+  std::vector<int32_t> ids(batch.rows());
+  for (int64_t t = 0; t < batch.rows(); ++t) ids[t] = int32_t(t * 5 % 33) - 1;
+  KernelCase("embed", embed, embed_params, {batch.rows()})
+      .Rows(batch)
+      .Ints(ids)
+      .Tensor(Random(BF16, 30 * 50, 1))
+      .Tensor(Memory(F32, batch.rows() * 50))
+      .Check();
+}
+
+TEST(Rows, GatherRows) {
+  KernelCase("gather_rows", gather, gather_params, {4})
+      .Rows(Batch::Whole(4))
+      .Tensor(Random(F32, 9 * 50, 1))
+      .Ints({8, -1, 0, 3})
+      .Tensor(Memory(BF16, 4 * 50))
+      .Check();
+}
+
+TEST(Rows, TakeCols) {
+  const Batch batch = Batch::Ragged(2, 2);
+  std::vector<int32_t> ids(batch.rows() * 6);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = int32_t(i * 11 % 21) - 1;
+  KernelCase("take_cols", take, take_params, {batch.rows()})
+      .Rows(batch)
+      .Tensor(batch.Poisoned(Random(F32, batch.rows() * 20, 1)))
+      .Integer(20)
+      .Ints(ids)
+      .Tensor(Memory(F32, batch.rows() * 6))
+      .Check();
+}
+
+// -------------------------------------------------------------------- top_k
+
+KERNEL(top_experts, TopK, 8, 0)
+KERNEL(top_pools, TopK, 512, 4)
+KERNEL(top_few, TopK, 16, 4)
+
+void CheckTopK(KernelCase::Entry entry, const std::vector<int64_t>& params,
+               const Batch& batch, const Memory& scores) {
+  const int64_t columns = scores.size() / batch.rows();
+  KernelCase("top_k", entry, params, {batch.rows()})
+      .Rows(batch)
+      .Tensor(scores)
+      .Integer(columns)
+      .Ints(std::vector<int32_t>(batch.rows() * params[0], 7))
+      .Check();
+}
+
+TEST(TopK, Experts) {
+  const Batch batch = Batch::Ragged(3, 8);
+  CheckTopK(top_experts, top_experts_params, batch,
+            batch.Poisoned(Random(F32, batch.rows() * 288, 1)));
+}
+
+TEST(TopK, PoolsOfALongContext) {
+  Batch batch = Batch::Ragged(1, 3, 4 * 32768 - 5);
+  CheckTopK(top_pools, top_pools_params, batch,
+            Random(F32, 3 * 32768, 1, -2.0f, 50.0f));
+}
+
+TEST(TopK, FewerCandidatesThanPlaces) {
+  for (int32_t position : {0, 2, 3, 40, 63, 64, 65, 200}) {
+    const Batch batch = Batch::Ragged(3, 3, position);
+    CheckTopK(top_few, top_few_params, batch,
+              Random(F32, batch.rows() * 60, 1));
+  }
+}
+
+TEST(TopK, TiesZerosInfinitiesAndNan) {
+  const float kinds[] = {0.0f, -0.0f, NAN,   -INFINITY, INFINITY,
+                         1.0f, 1.0f,  -1.0f, 0x1p-149f, -0x1p-149f};
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    std::minstd_rand random(seed + 1);
+    const int64_t columns = 5 + random() % 40;
+    Memory scores(F32, 2 * columns);
+    for (int64_t i = 0; i < scores.size(); ++i) {
+      scores.Set(i, kinds[random() % std::size(kinds)]);
+    }
+    CheckTopK(top_experts, top_experts_params, Batch::Whole(2), scores);
+  }
+}
+
+TEST(TopK, AllEqualKeepsTheFirst) {
+  const Batch batch = Batch::Ragged(1, 1, 4 * 700);
+  CheckTopK(top_pools, top_pools_params, batch, Memory(F32, 700, 0.0f));
+}
+
+// ----------------------------------------------------------------- sinkhorn
+
+KERNEL(balance, Sinkhorn, 4, 20)
+KERNEL(balance_odd, Sinkhorn, 5, 3)
+
+TEST(Sinkhorn, Maps) {
+  const Batch batch = Batch::Ragged(3, 6);
+  for (float reach : {0.0f, 1.0f, 30.0f}) {
+    KernelCase("sinkhorn", balance, balance_params, {batch.rows()})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(
+            Random(F32, batch.rows() * 16, 1, -reach, reach + 1e-3f)))
+        .Real(1e-6f)
+        .Tensor(Memory(F32, batch.rows() * 16))
+        .Check();
+    KernelCase("sinkhorn", balance_odd, balance_odd_params, {batch.rows()})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(
+            Random(F32, batch.rows() * 25, 1, -reach, reach + 1e-3f)))
+        .Real(1e-6f)
+        .Tensor(Memory(F32, batch.rows() * 25))
+        .Check();
+  }
+}
+
+// ------------------------------------------------------------------ rowwise
+
+// y = bf16(x / rms) * w and the row's maximum, as generated kernels are
+// written.
+template <class Block>
+GLM_FN void NormAndMax(Block& block, const kernel::Args& args) {
+  using namespace kernel;
+  const int64_t row = block.x;
+  if (!Sequences(args).Valid(row)) return;
+  const void* x = args.Pointer(3);
+  const void* w = args.Pointer(4);
+  void* y = args.Pointer(5);
+  void* most = args.Pointer(6);
+  Row<75> v0;
+  Each<75>(block, [&](int64_t i, int64_t slot) {
+    v0[slot] = Load<BF16>(x, row * 75 + i);
+  });
+  const float v1 = Sum<75>(
+      block, [&](int64_t, int64_t slot) { return v0[slot] * v0[slot]; });
+  const float v2 = Rsqrt(v1 * (1.0f / 75) + 1e-5f);
+  const float v3 =
+      kernel::Max<75>(block, [&](int64_t, int64_t slot) { return v0[slot]; });
+  Each<75>(block, [&](int64_t i, int64_t slot) {
+    Store<F32>(y, row * 75 + i, RoundBf16(v0[slot] * v2) * Load<BF16>(w, i));
+  });
+  Each<1>(block, [&](int64_t, int64_t) { Store<F32>(most, row, v3); });
+}
+GLM_KERNEL(norm_and_max, 256, 7, NormAndMax)
+
+TEST(Rowwise, NormAndMax) {
+  reference::ProgramBuilder b(75);
+  const auto x = b.LoadRow(0);
+  const auto mean = b.Mul(b.Sum(b.Mul(x, x)), b.Const(1.0f / 75));
+  const auto inverse = b.Rsqrt(b.Plus(mean, b.Const(1e-5f)));
+  b.StoreRow(0, b.Mul(b.RoundBf16(b.Mul(x, inverse)), b.LoadColumns(1)));
+  b.Store(1, b.Most(x), 1, 0);
+  const reference::RowProgram program = b.Build();
+  const Batch batch = Batch::Ragged(3, 5);
+  KernelCase("rowwise", norm_and_max, {}, {batch.rows()})
+      .Rows(batch)
+      .Tensor(batch.Poisoned(Random(BF16, batch.rows() * 75, 1)))
+      .Tensor(Random(BF16, 75, 2))
+      .Tensor(Memory(F32, batch.rows() * 75))
+      .Tensor(Memory(F32, batch.rows()))
+      .Check(&program);
+}
+
+}  // namespace
+}  // namespace glm

@@ -1,0 +1,18 @@
+# Writes OUT: one C++ initialiser { "path", "text" } for each header below ROOT.
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/glm/*.h)
+list(SORT files)
+set(text "")
+foreach(file ${files})
+  file(READ ${ROOT}/${file} content)
+  # Compilers limit one literal to 64 KiB: neighbours are joined by the compiler.
+  string(LENGTH "${content}" size)
+  set(pieces "")
+  set(at 0)
+  while(at LESS size)
+    string(SUBSTRING "${content}" ${at} 8000 piece)
+    string(APPEND pieces "R\"glm~(${piece})glm~\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  string(APPEND text "{\"${file}\",\n${pieces}},\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,19 @@
+// The commands of glm-check, one source file each.
+#ifndef GLM_TOOLS_GLM_CHECK_COMMANDS_H_
+#define GLM_TOOLS_GLM_CHECK_COMMANDS_H_
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace glm::check {
+
+// Adds the command to `app`; running it stores the exit code in `result`.
+void AddGolden(CLI::App& app, int& result);
+void AddOps(CLI::App& app, int& result);
+
+}  // namespace glm::check
+
+#endif  // GLM_TOOLS_GLM_CHECK_COMMANDS_H_

@@ -1,0 +1,223 @@
+#include "tools/glm-check/launch_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/reference/reference.h"
+
+namespace glm::check {
+namespace {
+
+float HalfToFloat(uint16_t h) {
+  const int exponent = (h >> 10) & 31;
+  const float mantissa = h & 1023;
+  const float sign = (h & 0x8000) ? -1.0f : 1.0f;
+  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
+  if (exponent == 31) return mantissa == 0 ? sign * HUGE_VALF : NAN;
+  return sign * std::ldexp(mantissa + 1024, exponent - 25);
+}
+
+std::vector<float> Widen(std::span<const std::byte> bytes, plan::DType dtype) {
+  const size_t size = dtype == plan::DType::F32 ? 4 : 2;
+  std::vector<float> out(bytes.size() / size);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (dtype == plan::DType::F32) {
+      std::memcpy(&out[i], bytes.data() + 4 * i, 4);
+      continue;
+    }
+    uint16_t v;
+    std::memcpy(&v, bytes.data() + 2 * i, 2);
+    out[i] = dtype == plan::DType::BF16 ? std::bit_cast<float>(uint32_t{v} << 16)
+                                        : HalfToFloat(v);
+  }
+  return out;
+}
+
+reference::RowProgram ProgramOf(const plan::RowProgram& table) {
+  reference::RowProgram program;
+  program.dims.assign(table.dims()->begin(), table.dims()->end());
+  program.operand_count = table.operand_count();
+  program.result_count = table.result_count();
+  for (const plan::RowInst* inst : *table.code()) {
+    reference::RowInst r;
+    r.op = static_cast<reference::RowOp>(inst->op());
+    r.a = inst->a();
+    r.b = inst->b();
+    r.imm = inst->imm();
+    if (inst->coeff() != nullptr) {
+      r.coeff.assign(inst->coeff()->begin(), inst->coeff()->end());
+    }
+    r.offset = inst->offset();
+    r.dtype = static_cast<int>(inst->dtype());
+    program.code.push_back(std::move(r));
+  }
+  return program;
+}
+
+}  // namespace
+
+// An argument in fp32 (or int32): what the reference runs on, and what the kernel
+// left.
+struct LaunchCheck::Operand {
+  std::vector<float> values;        // reference's copy; before the launch
+  std::vector<float> got;           // after the launch
+  std::vector<int32_t> ints, got_ints;
+  std::vector<float>* weight = nullptr;
+  plan::DType dtype = plan::DType::F32;
+  reference::Argument argument;
+};
+
+absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
+  if (auto it = weights_.find(index); it != weights_.end()) return &it->second;
+  const plan::Weight* w = executor_.plan_file().plan().weights()->Get(index);
+  std::vector<float> values;
+  const WeightStore& store = executor_.weights();
+  if (w->form() == plan::WeightForm::EXPERTS_GPTQ4) {
+    const int64_t n = w->shape()->Get(1), k = w->shape()->Get(2);
+    for (uint64_t e = 0; e < w->shape()->Get(0); ++e) {
+      const std::span<const std::byte> codes = store.PieceBytes(index, 2 * e);
+      std::vector<int32_t> words(codes.size() / 4);
+      std::memcpy(words.data(), codes.data(), words.size() * 4);
+      const std::vector<float> scales =
+          Widen(store.PieceBytes(index, 2 * e + 1), plan::DType::F16);
+      std::vector<float> matrix(n * k);
+      reference::DequantizeGptq4(words, scales, n, k, w->group(), matrix);
+      values.insert(values.end(), matrix.begin(), matrix.end());
+    }
+  } else {
+    for (uint32_t p = 0; p < w->pieces()->size(); ++p) {
+      const std::vector<float> part = Widen(store.PieceBytes(index, p), w->dtype());
+      values.insert(values.end(), part.begin(), part.end());
+    }
+  }
+  return &(weights_[index] = std::move(values));
+}
+
+absl::Status LaunchCheck::Prepare(uint32_t launch) {
+  states_.clear();
+  const plan::Entry* entry = executor_.plan_file().plan().entries()->Get(entry_);
+  for (const plan::Arg* arg : *entry->launches()->Get(launch)->args()) {
+    if (arg->kind() != plan::ArgKind::STATE) continue;
+    GLM_RETURN_IF_ERROR(
+        executor_.ReadState(arg->index(), 0, states_[arg->index()]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
+                               Operand& operand) {
+  const plan::Plan& plan = executor_.plan_file().plan();
+  const plan::Entry* entry = plan.entries()->Get(entry_);
+  const auto* args = entry->launches()->Get(launch)->args();
+  const plan::Arg* arg = args->Get(position);
+  std::vector<std::byte> bytes;
+  switch (arg->kind()) {
+    case plan::ArgKind::BUFFER:
+      operand.dtype = entry->buffers()->Get(arg->index())->dtype();
+      GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry_, arg->index(), bytes));
+      if (operand.dtype == plan::DType::I32) {
+        operand.got_ints.resize(bytes.size() / 4);
+        std::memcpy(operand.got_ints.data(), bytes.data(), bytes.size());
+        operand.ints = operand.got_ints;
+        operand.argument.i32 = operand.ints;
+        return absl::OkStatus();
+      }
+      operand.got = Widen(bytes, operand.dtype);
+      operand.values = operand.got;
+      operand.argument.f32 = operand.values;
+      return absl::OkStatus();
+    case plan::ArgKind::STATE:
+      operand.dtype = plan.states()->Get(arg->index())->dtype();
+      GLM_RETURN_IF_ERROR(executor_.ReadState(arg->index(), 0, bytes));
+      operand.got = Widen(bytes, operand.dtype);
+      operand.values = Widen(states_[arg->index()], operand.dtype);
+      operand.argument.f32 = operand.values;
+      return absl::OkStatus();
+    case plan::ArgKind::WEIGHT: {
+      GLM_ASSIGN_OR_RETURN(operand.weight, WeightValues(arg->index()));
+      operand.argument.f32 = *operand.weight;
+      return absl::OkStatus();
+    }
+    case plan::ArgKind::SCALAR:
+      operand.argument.integer = static_cast<int64_t>(arg->value());
+      operand.argument.real =
+          std::bit_cast<float>(static_cast<uint32_t>(arg->value()));
+      // The stride after a state counts elements for the reference.
+      if (position > 0 &&
+          args->Get(position - 1)->kind() == plan::ArgKind::STATE) {
+        const plan::State* state =
+            plan.states()->Get(args->Get(position - 1)->index());
+        operand.argument.integer /= state->dtype() == plan::DType::F32 ? 4 : 2;
+      }
+      return absl::OkStatus();
+  }
+  return absl::InternalError("unknown argument kind");
+}
+
+absl::StatusOr<LaunchResult> LaunchCheck::Check(uint32_t launch) {
+  const plan::Plan& plan = executor_.plan_file().plan();
+  const plan::Launch* table = plan.entries()->Get(entry_)->launches()->Get(launch);
+  const plan::Kernel* kernel = plan.kernels()->Get(table->kernel());
+  LaunchResult result;
+  result.launch = launch;
+  result.op = kernel->op()->str();
+  result.kernel = kernel->name()->str();
+  if (table->origin() != nullptr) result.origin = table->origin()->str();
+
+  std::vector<Operand> operands(table->args()->size());
+  std::vector<reference::Argument> arguments;
+  for (uint32_t i = 0; i < operands.size(); ++i) {
+    GLM_RETURN_IF_ERROR(Load(launch, i, operands[i]));
+    arguments.push_back(operands[i].argument);
+  }
+  reference::RowProgram program;
+  if (kernel->program() != nullptr) program = ProgramOf(*kernel->program());
+  const std::vector<int64_t> params(kernel->params()->begin(),
+                                    kernel->params()->end());
+  std::string error;
+  if (!reference::Run({result.op, params, arguments,
+                       kernel->program() != nullptr ? &program : nullptr},
+                      &error)) {
+    return absl::InternalError(absl::StrCat("launch ", launch, " (", result.origin,
+                                            ", ", result.op, "): ", error));
+  }
+  for (uint32_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
+    for (size_t j = 0; j < o.got_ints.size(); ++j) {
+      if (o.got_ints[j] == o.ints[j]) continue;
+      result.share = HUGE_VAL;
+      result.where = absl::StrCat("argument ", i, " element ", j, ": ",
+                                  o.got_ints[j], ", reference ", o.ints[j]);
+    }
+    double largest = 0;
+    for (float v : o.values) {
+      if (std::isfinite(v)) largest = std::max(largest, std::fabs(double{v}));
+    }
+    const reference::Bound bound =
+        reference::BoundOf(result.op, static_cast<int>(o.dtype));
+    for (size_t j = 0; j < o.got.size(); ++j) {
+      const double got = o.got[j];
+      const double want = o.values[j];
+      const double d = std::fabs(got - want);
+      if (got == want || (std::isnan(got) && std::isnan(want))) continue;
+      const double allowed =
+          bound.of_value * std::fabs(want) + bound.of_largest * largest;
+      const double share = std::isnan(d) || allowed == 0 ? HUGE_VAL : d / allowed;
+      if (share > result.share) {
+        result.share = share;
+        result.max_abs = d;
+        result.where = absl::StrCat("argument ", i, " element ", j, ": ", got,
+                                    ", reference ", want);
+      }
+    }
+    result.elements += o.got.size() + o.got_ints.size();
+  }
+  return result;
+}
+
+}  // namespace glm::check

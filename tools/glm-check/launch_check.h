@@ -1,0 +1,52 @@
+// One launch of a plan beside its reference function.
+//
+// Before a launch runs, `Prepare` copies the states it may change; after it ran,
+// `Check` widens its arguments to fp32, runs the reference function on the same
+// inputs and compares everything that the kernel could have written. Elements that
+// the reference leaves alone must be as the kernel left them, so a kernel that
+// writes where it should not, or does not where it should, is found as well.
+#ifndef GLM_TOOLS_GLM_CHECK_LAUNCH_CHECK_H_
+#define GLM_TOOLS_GLM_CHECK_LAUNCH_CHECK_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/executor.h"
+
+namespace glm::check {
+
+struct LaunchResult {
+  uint32_t launch = 0;
+  std::string op;
+  std::string kernel;
+  std::string origin;
+  double share = 0;      // worst |got - want| / allowed; > 1 is outside
+  double max_abs = 0;
+  std::string where;     // argument and element of the worst
+  int64_t elements = 0;  // compared
+};
+
+class LaunchCheck {
+ public:
+  // `entry` of the executor's plan; slot 0.
+  LaunchCheck(Executor& executor, uint32_t entry)
+      : executor_(executor), entry_(entry) {}
+
+  absl::Status Prepare(uint32_t launch);
+  absl::StatusOr<LaunchResult> Check(uint32_t launch);
+
+ private:
+  struct Operand;
+  absl::Status Load(uint32_t launch, uint32_t arg, Operand& operand);
+  absl::StatusOr<std::vector<float>*> WeightValues(uint32_t weight);
+
+  Executor& executor_;
+  uint32_t entry_;
+  std::map<uint32_t, std::vector<std::byte>> states_;   // before the launch
+  std::map<uint32_t, std::vector<float>> weights_;      // widened, kept
+};
+
+}  // namespace glm::check
+
+#endif  // GLM_TOOLS_GLM_CHECK_LAUNCH_CHECK_H_

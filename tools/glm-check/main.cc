@@ -1,0 +1,23 @@
+// glm-check: is what a plan computes right? Exit codes: 0 yes, 1 no, 2 usage.
+
+#include <CLI/CLI.hpp>
+
+#include "tools/glm-check/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "glm-check compares a plan with a reference.\n"
+      "\n"
+      "  glm-check golden nano.glmplan golden.safetensors   recorded tensors\n"
+      "  glm-check ops nano.glmplan                         each launch on its own"};
+  app.require_subcommand(1);
+  int result = 0;
+  glm::check::AddGolden(app, result);
+  glm::check::AddOps(app, result);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return result;
+}

@@ -1,0 +1,122 @@
+// glm-check ops
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <random>
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/device/host/host_device.h"
+#include "tools/glm-check/commands.h"
+#include "tools/glm-check/launch_check.h"
+
+namespace glm::check {
+namespace {
+
+struct Flags {
+  std::string plan;
+  std::string weights;
+  int64_t steps = 2;
+  uint64_t seed = 1;
+  bool verbose = false;
+};
+
+// The worst launch of an op.
+struct OpRow {
+  int64_t launches = 0;
+  int64_t elements = 0;
+  LaunchResult worst;
+};
+
+// Runs `steps` steps of each entry on random tokens; the last of an entry that
+// takes several tokens is shorter, so that rows that are not valid are met too.
+absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
+                        std::map<std::string, OpRow>& ops) {
+  const EntryInfo& info = executor.entries()[entry];
+  if (info.sequences != 1) return absl::OkStatus();
+  std::mt19937_64 random(flags.seed);
+  LaunchCheck check(executor, entry);
+  uint32_t position = 0;
+  for (int64_t step = 0; step < flags.steps; ++step) {
+    uint32_t length = info.tokens;
+    if (step + 1 == flags.steps && length > 1) length = length * 2 / 3;
+    if (position + length > executor.model().max_context) break;
+    std::vector<int32_t> ids(info.tokens, 0);
+    for (uint32_t i = 0; i < length; ++i) ids[i] = random() % executor.model().vocab;
+    std::vector<int32_t> rows(info.logit_rows, -1);
+    rows[0] = length - 1;
+    const SequenceStep sequence = {0, position, length};
+    // The observer runs after a launch: the states of the next are copied then.
+    GLM_RETURN_IF_ERROR(check.Prepare(0));
+    GLM_RETURN_IF_ERROR(executor.StepObserved(
+        entry, {ids, {&sequence, 1}, rows}, [&](uint32_t launch) -> absl::Status {
+          GLM_ASSIGN_OR_RETURN(LaunchResult result, check.Check(launch));
+          if (flags.verbose || result.share > 1) {
+            std::printf("%s step %lld launch %u %s (%s): %.3g of the bound, %s\n",
+                        info.name.c_str(), static_cast<long long>(step), launch,
+                        result.origin.c_str(), result.kernel.c_str(), result.share,
+                        result.where.empty() ? "equal" : result.where.c_str());
+          }
+          OpRow& row = ops[result.op];
+          ++row.launches;
+          row.elements += result.elements;
+          if (row.launches == 1 || result.share > row.worst.share) row.worst = result;
+          if (launch + 1 < info.launches) return check.Prepare(launch + 1);
+          return absl::OkStatus();
+        }));
+    position += length;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Run(const Flags& flags) {
+  GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
+  GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({}));
+  ExecutorOptions options;
+  options.weights_dir = flags.weights;
+  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, *device, options));
+  std::map<std::string, OpRow> ops;
+  for (uint32_t entry = 0; entry < executor->entries().size(); ++entry) {
+    GLM_RETURN_IF_ERROR(CheckEntry(*executor, entry, flags, ops));
+  }
+  bool pass = true;
+  std::printf("%-18s%10s%14s%16s  %s\n", "op", "launches", "elements",
+              "worst / bound", "where");
+  for (const auto& [op, row] : ops) {
+    pass &= row.worst.share <= 1;
+    std::printf("%-18s%10lld%14lld%16.3g  %s\n", op.c_str(),
+                static_cast<long long>(row.launches),
+                static_cast<long long>(row.elements), row.worst.share,
+                row.worst.origin.c_str());
+  }
+  std::printf("%s\n", pass ? "PASS" : "FAIL");
+  return pass;
+}
+
+}  // namespace
+
+void AddOps(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* cmd = app.add_subcommand(
+      "ops", "Run every launch beside its fp32 reference function");
+  cmd->add_option("plan", flags->plan, "Plan file")->required();
+  cmd->add_option("--weights", flags->weights, "Folder of the weight files");
+  cmd->add_option("--steps", flags->steps, "Steps of each entry (default 2)")
+      ->check(CLI::Range(1, 1000));
+  cmd->add_option("--seed", flags->seed, "Seed of the random tokens (default 1)");
+  cmd->add_flag("-v,--verbose", flags->verbose, "Print every launch");
+  cmd->footer("Each launch gets the inputs that the plan gave it; bounds are those of\n"
+              "docs/spec/numerics.md. Exit code 0 when all are within.");
+  cmd->callback([flags, &result] {
+    const absl::StatusOr<bool> pass = Run(*flags);
+    if (!pass.ok()) {
+      std::fprintf(stderr, "glm-check: %s\n",
+                   std::string(pass.status().message()).c_str());
+    }
+    result = pass.ok() && *pass ? 0 : 1;
+  });
+}
+
+}  // namespace glm::check

@@ -1,0 +1,17 @@
+// The subcommands of glmc, one source file each.
+#ifndef GLM_TOOLS_GLMC_COMMANDS_H
+#define GLM_TOOLS_GLMC_COMMANDS_H
+
+namespace CLI {
+class App;
+}
+
+namespace glm::glmc {
+
+// Each adds its command to `app`; running it stores the exit code in `result`.
+void addCompile(CLI::App &app, int &result);
+void addExplain(CLI::App &app, int &result);
+
+} // namespace glm::glmc
+
+#endif // GLM_TOOLS_GLMC_COMMANDS_H

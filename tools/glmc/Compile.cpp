@@ -1,0 +1,177 @@
+// glmc compile
+
+#include "tools/glmc/Commands.h"
+
+#include "compiler/driver/Driver.h"
+#include "compiler/plan/PlanSummary.h"
+#include "runtime/plan/plan_reader.h"
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <memory>
+
+using namespace glm;
+
+namespace {
+
+struct Flags {
+  driver::DriverOptions options;
+  std::string math = "bf16", fuse = "on", weights = "checkpoint", phase = "emit";
+  std::string targets = "host", batches = "1";
+  bool quiet = false, json = false;
+};
+
+/// One line that is rewritten in place, on a terminal only.
+class ProgressLine {
+public:
+  ProgressLine() : active(isatty(STDERR_FILENO)) {}
+  ~ProgressLine() { clear(); }
+  void show(llvm::StringRef stage, uint64_t done, uint64_t total) {
+    if (!active)
+      return;
+    llvm::errs() << "\r\033[K" << stage;
+    if (total) {
+      constexpr uint64_t width = 30;
+      uint64_t full = done * width / total;
+      llvm::errs() << " [" << std::string(full, '#') << std::string(width - full, ' ')
+                   << "] " << done * 100 / total << " %";
+    }
+    shown = true;
+  }
+  void clear() {
+    if (shown)
+      llvm::errs() << "\r\033[K";
+    shown = false;
+  }
+
+private:
+  bool active, shown = false;
+};
+
+std::vector<std::string> splitList(llvm::StringRef text) {
+  std::vector<std::string> parts;
+  for (llvm::StringRef part : llvm::split(text, ','))
+    if (!part.trim().empty())
+      parts.push_back(part.trim().str());
+  return parts;
+}
+
+int fail(const llvm::Twine &text, int code) {
+  llvm::errs() << "glmc: " << text << "\n";
+  return code;
+}
+
+/// Turns the flags' text into options; an error text when they do not fit.
+std::string finishFlags(Flags &flags) {
+  driver::DriverOptions &o = flags.options;
+  if (o.checkpoint.empty() == o.config.empty())
+    return "give either a checkpoint folder or --config FILE --weights none";
+  if (!o.config.empty() && flags.weights != "none")
+    return "--config compiles a plan without weights; say --weights none";
+  if (!o.checkpoint.empty() && flags.weights == "none")
+    return "--weights none goes with --config FILE, not with a checkpoint";
+  if (o.pack && !o.config.empty())
+    return "--pack needs a checkpoint";
+  auto phase = pipeline::phaseByName(flags.phase);
+  if (!phase)
+    return "--compile-to=" + flags.phase + ": phases are " + pipeline::phaseNames();
+  o.last = *phase;
+  if (o.last == pipeline::Phase::Emit && o.output.empty())
+    return "-o FILE is missing";
+  using Math = glm53::BuildOptions::Math;
+  o.math = flags.math == "fp32" ? Math::Fp32 : Math::Bf16;
+  o.fuse = flags.fuse == "on";
+  o.targets = splitList(flags.targets);
+  if (o.targets.empty())
+    return "--target is empty";
+  o.batches.clear();
+  for (const std::string &text : splitList(flags.batches)) {
+    int64_t n = 0;
+    if (llvm::StringRef(text).getAsInteger(10, n))
+      return "--batch " + flags.batches + ": not a list of numbers";
+    o.batches.push_back(n);
+  }
+  return "";
+}
+
+int run(Flags &flags) {
+  if (std::string text = finishFlags(flags); !text.empty())
+    return fail(text, 2);
+  driver::DriverOptions &o = flags.options;
+  ProgressLine line;
+  o.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
+    line.show(stage, done, total);
+  };
+  o.warn = [&](llvm::StringRef text) {
+    if (flags.quiet)
+      return;
+    line.clear();
+    llvm::errs() << "glmc: warning: " << text << "\n";
+  };
+  llvm::Error error = driver::compile(o, llvm::outs());
+  line.clear();
+  if (error)
+    return fail(llvm::toString(std::move(error)), 1);
+  if (o.last != pipeline::Phase::Emit)
+    return 0;
+  auto file = PlanFile::Open(o.output);
+  if (!file.ok())
+    return fail(std::string(file.status().message()), 1);
+  planfile::PlanSummary summary = planfile::summarise((*file)->plan());
+  if (flags.json)
+    llvm::outs() << planfile::toJson(summary) << "\n";
+  else if (!flags.quiet)
+    llvm::outs() << "wrote " << o.output << "\n"
+                 << llvm::StringRef(planfile::toText(summary)).split("\n\n").first
+                 << "\n";
+  return 0;
+}
+
+} // namespace
+
+void glmc::addCompile(CLI::App &app, int &result) {
+  auto flags = std::make_shared<Flags>();
+  driver::DriverOptions &o = flags->options;
+  CLI::App *cmd = app.add_subcommand(
+      "compile", "Compile a checkpoint (or a bare config.json) into a plan file");
+  cmd->add_option("checkpoint", o.checkpoint,
+                  "Folder with config.json and *.safetensors");
+  cmd->add_option("-o,--output", o.output, "Plan file to write (.glmplan)");
+  cmd->add_option("--config", o.config,
+                  "config.json to plan for without weights (with --weights none)");
+  cmd->add_option("--weights", flags->weights, "checkpoint or none")
+      ->check(CLI::IsMember({"checkpoint", "none"}));
+  cmd->add_option("--math", flags->math,
+                  "Activations and caches: fp32 or bf16 (default); sums are fp32")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  cmd->add_option("--fuse", flags->fuse, "on (default), or off: one kernel an operation")
+      ->check(CLI::IsMember({"on", "off"}));
+  cmd->add_option("--target", flags->targets,
+                  "Comma-separated code targets: host, host:x86-64-v3, host:x86-64-v4");
+  cmd->add_option("--prefill-chunk", o.prefillChunk,
+                  "Tokens of a prompt that one prefill step takes (default 256)");
+  cmd->add_option("--batch", flags->batches,
+                  "Comma-separated decode batch sizes (default 1)");
+  cmd->add_option("--max-context", o.maxContext,
+                  "Tokens a sequence may hold (default: the model's own, at most 131072)");
+  cmd->add_flag("--pack", o.pack,
+                "Copy the weights into one .glmweights file beside the plan");
+  cmd->add_option("--compile-to", flags->phase,
+                  "Stop after a phase and print it: " + pipeline::phaseNames());
+  cmd->add_option("--disable-pass", o.disabledPasses, "Leave a pass out (repeatable)");
+  cmd->add_flag("--print-ir-after-all", o.printAfterAll, "Print the IR after each pass");
+  cmd->add_flag("--timing", o.timing, "Print the time of each pass");
+  cmd->add_flag("--remarks", o.remarks, "Print what was fused and what was not, and why");
+  cmd->add_option("--clang", o.clang.clang, "The clang++ 22 that compiles the kernels");
+  cmd->add_flag("!--no-cache", o.clang.useCache, "Do not use the cache of code objects");
+  cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
+  cmd->add_flag("--json", flags->json, "Print the summary as JSON");
+  cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
+              "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
+  cmd->callback([flags, &result] {
+    flags->options.commandLine = "glmc 0.1.0";
+    result = run(*flags);
+  });
+}

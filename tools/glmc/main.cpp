@@ -1,0 +1,24 @@
+// glmc: checkpoint in, plan file out. Exit codes: 0 done, 1 bad input, 2 usage.
+
+#include "tools/glmc/Commands.h"
+
+#include <CLI/CLI.hpp>
+
+int main(int argc, char **argv) {
+  CLI::App app{"glmc compiles a GLM-5.3 checkpoint into a plan that glmrun executes.\n"
+               "\n"
+               "  glmc compile models/nano -o nano.glmplan\n"
+               "  glmc explain nano.glmplan\n"
+               "  glmc compile --config config.json --weights none -o full.glmplan"};
+  app.set_version_flag("--version", "glmc 0.1.0");
+  app.require_subcommand(1);
+  int result = 0;
+  glm::glmc::addCompile(app, result);
+  glm::glmc::addExplain(app, result);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return result;
+}

@@ -1,0 +1,125 @@
+// glmrun inspect: what a plan holds and needs. Opens no weight file.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/executor/bound_entry.h"
+#include "runtime/executor/memory_plan.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_reader.h"
+#include "tools/glmrun/command.h"
+
+namespace glm::tools {
+namespace {
+
+struct Options {
+  std::string plan_path;
+  uint32_t slots = 1;
+  bool launches = false;
+};
+
+const char* Text(const flatbuffers::String* string) {
+  return string == nullptr ? "" : string->c_str();
+}
+
+void PrintModel(const plan::Plan& plan) {
+  const plan::Model& model = *plan.model();
+  std::printf("model        %s, %u layers, hidden %u, vocab %u, context %u\n",
+              Text(model.name()), model.layers(), model.hidden(),
+              model.vocab(), model.max_context());
+  if (model.experts() > 0) {
+    std::printf("experts      %u, %u a token\n", model.experts(),
+                model.experts_per_token());
+  }
+  std::printf("compiled     by %s, math %s, fusion %s\n", Text(plan.producer()),
+              Text(plan.math()), Text(plan.fuse()));
+  if (const plan::Generation* generation = plan.generation()) {
+    std::printf("sampling     temperature %g, top_p %g, stop ids",
+                generation->temperature(), generation->top_p());
+    if (generation->stop_ids() != nullptr) {
+      for (const int32_t id : *generation->stop_ids()) std::printf(" %d", id);
+    }
+    std::printf("\n");
+  }
+  if (plan.code_objects() != nullptr) {
+    for (const plan::CodeObject* object : *plan.code_objects()) {
+      std::printf("code         %s %s, %s\n", Text(object->target()),
+                  Text(object->isa()),
+                  FormatBytes(object->segment()->size()).c_str());
+    }
+  }
+  const plan::Segment* tokenizer = plan.tokenizer();
+  std::printf("tokenizer    %s\n",
+              tokenizer == nullptr || tokenizer->size() == 0
+                  ? "none"
+                  : FormatBytes(tokenizer->size()).c_str());
+  if (plan.weight_files() != nullptr) {
+    for (const plan::WeightFile* file : *plan.weight_files()) {
+      std::printf("weights      %s, %s\n", Text(file->path()),
+                  FormatBytes(file->size()).c_str());
+    }
+  }
+}
+
+void PrintEntries(const plan::Plan& plan) {
+  std::printf("\n%-16s %6s %9s %12s %12s %12s %10s\n", "entry", "rows",
+              "launches", "weights", "memory", "arena", "GFLOP");
+  for (const plan::Entry* entry : *plan.entries()) {
+    const EntryInfo info = DescribeEntry(*entry);
+    std::printf("%-16s %6u %9u %12s %12s %12s %10.3f\n", info.name.c_str(),
+                info.sequences * info.tokens, info.launches,
+                FormatBytes(info.weight_bytes).c_str(),
+                FormatBytes(info.memory_bytes).c_str(),
+                FormatBytes(entry->arena_bytes()).c_str(), 1e-9 * info.flops);
+  }
+}
+
+void PrintLaunches(const plan::Plan& plan) {
+  for (const plan::Entry* entry : *plan.entries()) {
+    std::printf("\n%s\n", Text(entry->name()));
+    for (uint32_t i = 0; i < entry->launches()->size(); ++i) {
+      const plan::Launch& launch = *entry->launches()->Get(i);
+      std::printf("%6u %-40s grid %u %u %u  %s\n", i,
+                  Text(plan.kernels()->Get(launch.kernel())->name()),
+                  launch.grid()->Get(0), launch.grid()->Get(1),
+                  launch.grid()->Get(2), Text(launch.origin()));
+    }
+  }
+}
+
+absl::Status Inspect(const Options& options) {
+  GLM_ASSIGN_OR_RETURN(const auto file, PlanFile::Open(options.plan_path));
+  const plan::Plan& plan = file->plan();
+  PrintModel(plan);
+  PrintEntries(plan);
+  std::printf("\nmemory on the host\n%s",
+              PlanMemory(plan, {.slots = options.slots}).ToString().c_str());
+  if (options.launches) PrintLaunches(plan);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddInspect(CLI::App& app, Run& run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Show what a plan holds and how much memory it needs");
+  command->footer(
+      "Examples:\n"
+      "  glmrun inspect model.glmplan\n"
+      "  glmrun inspect model.glmplan --slots 4 --launches\n");
+  command->add_option("plan", options->plan_path, "The .glmplan file")
+      ->required()
+      ->type_name("PLAN");
+  command->add_option("--slots", options->slots, "Sequences to plan for", true)
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--launches", options->launches, "List every launch");
+  command->callback([options, &run] {
+    run = [options] { return Inspect(*options); };
+  });
+}
+
+}  // namespace glm::tools

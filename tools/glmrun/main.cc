@@ -1,0 +1,62 @@
+// glmrun: runs plans that glmc compiled.
+#include <cstdio>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/glmrun/command.h"
+
+namespace {
+
+enum ExitCode { kOk = 0, kInput = 1, kUsage = 2, kEnvironment = 3 };
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kUnimplemented:
+      return kInput;
+    default:
+      return kEnvironment;
+  }
+}
+
+constexpr char kFooter[] =
+    "Examples:\n"
+    "  glmrun generate model.glmplan --prompt \"Once upon a time\" --greedy\n"
+    "  glmrun generate model.glmplan --chat \"Why is the sky blue?\" --json\n"
+    "  glmrun chat model.glmplan\n"
+    "  glmrun bench model.glmplan --profile\n"
+    "  glmrun inspect model.glmplan\n"
+    "\n"
+    "Exit codes: 0 done, 1 the plan, weights or prompt are at fault, 2 wrong\n"
+    "usage, 3 this machine is at fault (memory, processor, missing files).\n";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs a plan that `glmc compile` made.", "glmrun");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  glm::tools::Run run;
+  glm::tools::AddGenerate(app, run);
+  glm::tools::AddChat(app, run);
+  glm::tools::AddBench(app, run);
+  glm::tools::AddInspect(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  const absl::Status status = run();
+  if (!status.ok()) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "glmrun: %s\n",
+                 std::string(status.message()).c_str());
+  }
+  return ExitCodeOf(status);
+}

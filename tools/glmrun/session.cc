@@ -1,0 +1,130 @@
+#include "tools/glmrun/session.h"
+
+#include <cstdio>
+#include <random>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/plan/plan_generated.h"
+
+namespace glm::tools {
+
+void AddSessionOptions(CLI::App& command, SessionOptions& options) {
+  command.add_option("plan", options.plan_path, "The .glmplan file")
+      ->required()
+      ->type_name("PLAN");
+  command
+      .add_option("--weights", options.weights_dir,
+                  "Folder that holds the weight files, instead of the places "
+                  "that the plan names")
+      ->type_name("DIR");
+  command
+      .add_option("--threads", options.threads,
+                  "Threads, 0: one for each physical core")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--memory-limit", options.memory_limit,
+                  "Refuse to start when more memory would be committed, for "
+                  "example 8GiB; default: what is available")
+      ->transform(CLI::AsSizeValue(false));
+  command.add_flag("--no-weight-check", options.no_weight_check,
+                   "Do not compare the weight files' fingerprints");
+  command.add_flag("--no-graphs", options.no_graphs,
+                   "Enqueue each step's launches one by one");
+  command.add_flag("-v,--verbose", options.verbose,
+                   "Show device and memory plan on stderr");
+}
+
+void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
+  command.add_option("--max-tokens", options.max_tokens,
+                     "Stop after this many tokens, 0: when the context is full",
+                     true);
+  auto* greedy = command.add_flag("--greedy", options.greedy,
+                                  "Always take the likeliest token");
+  command
+      .add_option("--temperature", options.temperature,
+                  "Sampling temperature, 0 is greedy; default: the model's")
+      ->check(CLI::Range(0.0, 100.0))
+      ->excludes(greedy);
+  command
+      .add_option("--top-p", options.top_p,
+                  "Sample from the likeliest tokens that together have this "
+                  "probability; default: the model's")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->excludes(greedy);
+  command
+      .add_option("--seed", options.seed,
+                  "Seed of the random numbers; the same seed gives the same "
+                  "text")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--ignore-eos", options.ignore_eos,
+                   "Go on when the model would stop");
+}
+
+absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
+    const PlanFile& plan) {
+  const plan::Segment* segment = plan.plan().tokenizer();
+  if (segment == nullptr || segment->size() == 0) return nullptr;
+  GLM_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes,
+                       plan.SegmentBytes(*segment, "tokenizer"));
+  return text::Tokenizer::FromJson(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+      absl::StrCat(plan.path(), ": tokenizer.json"));
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(
+    const SessionOptions& options) {
+  auto session = std::make_unique<Session>();
+  GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
+  GLM_ASSIGN_OR_RETURN(session->tokenizer, LoadTokenizer(*session->plan));
+  GLM_ASSIGN_OR_RETURN(session->device,
+                       CreateHostDevice({.threads = options.threads}));
+  ExecutorOptions executor;
+  executor.weights_dir = options.weights_dir;
+  executor.memory_limit = options.memory_limit;
+  executor.check_weights = !options.no_weight_check;
+  executor.graphs = !options.no_graphs;
+  if (options.verbose) {
+    std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
+    executor.on_memory_plan = [](const MemoryPlan& memory) {
+      std::fprintf(stderr, "memory:\n%s", memory.ToString().c_str());
+    };
+  }
+  GLM_ASSIGN_OR_RETURN(
+      session->executor,
+      Executor::Create(session->plan, *session->device, executor));
+  return session;
+}
+
+absl::Status Session::NeedTokenizer() const {
+  if (tokenizer != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      plan->path(), ": holds no tokenizer; use generate --prompt-ids, or "
+      "compile it from a checkpoint with a tokenizer.json"));
+}
+
+GenerateOptions Session::Generation(const SamplingOptions& options) const {
+  GenerateOptions generation;
+  generation.max_tokens = options.max_tokens;
+  SamplerOptions& sampling = generation.sampling;
+  if (const plan::Generation* defaults = plan->plan().generation()) {
+    sampling.temperature = defaults->temperature();
+    sampling.top_p = defaults->top_p();
+    if (defaults->stop_ids() != nullptr && !options.ignore_eos) {
+      generation.stop_ids.assign(defaults->stop_ids()->begin(),
+                                 defaults->stop_ids()->end());
+    }
+  }
+  if (options.temperature >= 0) sampling.temperature = options.temperature;
+  if (options.top_p >= 0) sampling.top_p = options.top_p;
+  if (options.greedy) sampling.temperature = 0;
+  sampling.seed = options.seed >= 0 ? static_cast<uint64_t>(options.seed)
+                                    : std::random_device()();
+  return generation;
+}
+
+}  // namespace glm::tools

@@ -1,0 +1,69 @@
+// What every subcommand that runs a model opens first: plan, device, executor,
+// tokenizer. The only file of glmrun that names a concrete device.
+#ifndef GLM_TOOLS_GLMRUN_SESSION_H_
+#define GLM_TOOLS_GLMRUN_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/executor.h"
+#include "runtime/sequence/generator.h"
+#include "runtime/text/tokenizer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace glm::tools {
+
+struct SessionOptions {
+  std::string plan_path;
+  std::string weights_dir;
+  uint64_t memory_limit = 0;
+  int threads = 0;
+  bool no_weight_check = false;
+  bool no_graphs = false;
+  bool verbose = false;
+};
+
+void AddSessionOptions(CLI::App& command, SessionOptions& options);
+
+struct SamplingOptions {
+  bool greedy = false;
+  float temperature = -1;  // -1: the plan's
+  float top_p = -1;        // -1: the plan's
+  int64_t seed = -1;       // -1: a new one
+  uint32_t max_tokens = 0;
+  bool ignore_eos = false;
+};
+
+void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
+
+struct Session {
+  std::shared_ptr<const PlanFile> plan;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<text::Tokenizer> tokenizer;  // null: the plan holds none
+
+  static absl::StatusOr<std::unique_ptr<Session>> Open(
+      const SessionOptions& options);
+
+  // Errors: kFailedPrecondition without a tokenizer, with the way around.
+  absl::Status NeedTokenizer() const;
+
+  // The plan's defaults with the command line's changes; the seed is chosen
+  // here, so that it can be shown.
+  GenerateOptions Generation(const SamplingOptions& options) const;
+};
+
+// The tokenizer in the plan, or null.
+absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
+    const PlanFile& plan);
+
+}  // namespace glm::tools
+
+#endif  // GLM_TOOLS_GLMRUN_SESSION_H_
