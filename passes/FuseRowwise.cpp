@@ -34,13 +34,21 @@ struct FuseRowwise final : passes::impl::FuseRowwisePassBase<FuseRowwise> {
     // tried again, so chains collapse from the top.
     for (auto op : llvm::to_vector(getOperation().getOps<model::RowwiseOp>())) {
       model::RowwiseOp consumer = op;
-      while (model::RowwiseOp producer = findProducer(consumer))
+      Location at = op.getLoc(); // of remarks, however much the operation takes in
+      while (model::RowwiseOp producer = findProducer(consumer, at)) {
         consumer = fuse(producer, consumer);
+        remark::passed(at, remarkOpts()) << "joined";
+      }
     }
   }
 
 private:
-  model::RowwiseOp findProducer(model::RowwiseOp consumer) {
+  static remark::RemarkOpts remarkOpts() {
+    return remark::RemarkOpts::name("rowwise-into-rowwise").category("glm-fuse");
+  }
+
+  model::RowwiseOp findProducer(model::RowwiseOp consumer, Location at) {
+    SmallVector<std::string> refusals;
     for (Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<model::RowwiseOp>();
       if (!producer || producer->getBlock() != consumer->getBlock())
@@ -48,10 +56,12 @@ private:
       std::string why = refuse(producer, consumer);
       if (why.empty())
         return producer;
-      remark::missed(consumer.getLoc(), remark::RemarkOpts::name("rowwise-into-rowwise")
-                                            .category("glm-fuse"))
-          << why;
+      if (!llvm::is_contained(refusals, why))
+        refusals.push_back(why);
     }
+    // Reported when the consumer takes in nothing more, so once.
+    for (const std::string &why : refusals)
+      remark::missed(at, remarkOpts()) << why;
     return nullptr;
   }
 
@@ -152,9 +162,6 @@ private:
       old.replaceAllUsesWith(fresh);
     consumer.erase();
     producer.erase();
-    remark::passed(loc, remark::RemarkOpts::name("rowwise-into-rowwise")
-                            .category("glm-fuse"))
-        << "joined";
     return fused;
   }
 };

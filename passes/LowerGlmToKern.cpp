@@ -166,9 +166,11 @@ public:
   LogicalResult run() {
     auto sequences = func->getAttrOfType<IntegerAttr>("glm.sequences");
     auto tokens = func->getAttrOfType<IntegerAttr>("glm.tokens");
-    if (!sequences || !tokens || func.getNumArguments() != 3)
-      return func.emitOpError("expects the attributes glm.sequences and "
-                              "glm.tokens and the arguments ids, seqs, rows");
+    if (func.isExternal() || !sequences || !tokens ||
+        func.getNumArguments() != 3 || func.getNumResults() != 1)
+      return func.emitOpError("expects a body, the attributes glm.sequences and "
+                              "glm.tokens, the arguments ids, seqs, rows and the "
+                              "result logits");
     step = {sequences.getInt(), tokens.getInt()};
 
     Block *old = &func.getBody().front();
@@ -219,6 +221,9 @@ private:
       func::ReturnOp::create(b, loc);
       return success();
     }
+    if (isa<model::GatherRowsOp>(op) ||
+        llvm::any_of(op->getOperands(), [&](Value v) { return head.contains(v); }))
+      head.insert_range(op->getResults());
     for (auto [i, result] : llvm::enumerate(op->getResults()))
       buffers[result] = alloc(
           loc, result.getType(),
@@ -228,9 +233,12 @@ private:
     return lowerStructured(op);
   }
 
-  /// seqs, N, T of docs/spec/kernels.md. Rows of the head are all valid.
-  void leadingArgs(Location loc, int64_t rows, SmallVectorImpl<Value> &args) {
-    args.push_back(rows == step.rows() ? seqs : scalar(loc, 0));
+  /// seqs, N, T of docs/spec/kernels.md. Rows of the head, those that gather_rows
+  /// picked, are all valid: row r of the logits belongs to no token of its own.
+  void leadingArgs(Operation *op, int64_t rows, SmallVectorImpl<Value> &args) {
+    Location loc = op->getLoc();
+    bool ofHead = op->getNumResults() && head.contains(op->getResult(0));
+    args.push_back(ofHead ? scalar(loc, 0) : seqs);
     args.push_back(scalar(loc, step.tokens));
     args.push_back(scalar(loc, rows));
   }
@@ -241,7 +249,7 @@ private:
   LogicalResult lowerRowwise(model::RowwiseOp op) {
     Location loc = op.getLoc();
     SmallVector<Value> args;
-    leadingArgs(loc, op.getDomain()[0], args);
+    leadingArgs(op, op.getDomain()[0], args);
     // One pointer for each distinct tensor, in order of appearance.
     llvm::MapVector<Value, int64_t> pointerOf;
     SmallVector<int64_t> pointer;
@@ -282,7 +290,7 @@ private:
     Location loc = op->getLoc();
     SmallVector<Value> args;
     SmallVector<int64_t> writes;
-    leadingArgs(loc, choice->rows, args);
+    leadingArgs(op, choice->rows, args);
     for (const KernelArg &arg : choice->args) {
       if (auto *t = std::get_if<TensorArg>(&arg)) {
         if (t->write)
@@ -325,6 +333,7 @@ private:
   StepShape step;
   Value seqs;
   DenseMap<Value, Value> buffers;
+  DenseSet<Value> head;
 };
 
 struct LowerGlmToKern final

@@ -232,7 +232,7 @@ private:
       } else if (auto tap = dyn_cast<kern::TapOp>(op); tap && tap.getName() != "logits") {
         planir::TapOp::create(inner, tap.getLoc(), tap.getNameAttr(),
                               b.getI64IntegerAttr(buffers[tap.getBuffer()]),
-                              b.getI64IntegerAttr(launches - 1));
+                              b.getI64IntegerAttr(std::max<int64_t>(launches - 1, 0)));
       }
     }
     return success();

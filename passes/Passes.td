@@ -30,12 +30,12 @@ def FuseRowwisePass : Pass<"glm-fuse-rowwise", "::mlir::func::FuncOp"> {
     A result that others still read stays a result of the fused operation. Two
     operations that only share inputs are not joined. Does nothing when the
     domains differ, when the consumer reads the producer's result at another
-    place, when a state is advanced between the two, or when the fused body would
-    hold more than `max-live` values of a row.
+    place, when an operation between the two reads it, or when the two bodies have
+    more than `max-inputs` inputs together.
   }];
   let options = [
     Option<"maxInputs", "max-inputs", "int64_t", /*default=*/"48",
-           "Largest number of distinct loads a fused body may have">,
+           "Largest number of inputs that the two bodies may have together">,
   ];
 }
 

@@ -69,6 +69,7 @@ public:
       return e;
     if (!emit && options.last != pipeline::Phase::Source) {
       module->print(out);
+      out << "\n";
       return Error::success();
     }
     return emitPlan(targets);
@@ -79,10 +80,12 @@ private:
     std::string text;
     llvm::raw_string_ostream os(text);
     os << d;
+    if (auto name = d.getLocation()->findInstanceOf<NameLoc>())
+      os << " (at " << name.getName().getValue() << ")";
     if (d.getSeverity() == DiagnosticSeverity::Error) {
       (errors += errors.empty() ? "" : "\n") += text;
-      if (auto name = dyn_cast<NameLoc>(d.getLocation()))
-        errors += (" (at " + name.getName().getValue() + ")").str();
+    } else if (d.getSeverity() == DiagnosticSeverity::Remark) {
+      llvm::errs() << "remark: " << text << "\n";
     } else if (options.warn) {
       options.warn(text);
     }
@@ -206,11 +209,12 @@ private:
     if (options.timing)
       pm.enableTiming();
     if (options.remarks) {
-      mlir::remark::RemarkCategories all;
-      all.all = "glm-.*";
+      // `all` alone enables no kind of remark.
+      mlir::remark::RemarkCategories ours;
+      ours.passed = ours.missed = "glm-.*";
       if (failed(mlir::remark::enableOptimizationRemarks(
               context, nullptr,
-              std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(), all,
+              std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(), ours,
               /*printAsEmitRemarks=*/true)))
         return fail("remarks cannot be enabled");
     }

@@ -78,10 +78,20 @@ static LogicalResult expectState(Operation *op, SymbolTableCollection &symbols,
 //===----------------------------------------------------------------------===//
 
 LogicalResult WeightOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  // C2
+  if (getExperts() && type.getRank() != 3)
+    return emitOpError("expects experts of shape [E, N, K], got ") << type;
+  auto quant = dyn_cast_or_null<GroupQuantAttr>(type.getEncoding());
+  bool coded = type.getElementType().isInteger();
+  if (static_cast<bool>(type.getEncoding()) != coded ||
+      (coded && (!quant || quant.getGroup() <= 0 || !getExperts())))
+    return emitOpError("expects #glm.group_quant of a positive group exactly for "
+                       "experts of i4, got ")
+           << type;
   // C1
   if (!getPieces())
     return success();
-  auto type = cast<RankedTensorType>(getType());
   int64_t count = 1;
   if (getExperts())
     count = type.getDimSize(0) * (type.getEncoding() ? 2 : 1);
@@ -111,6 +121,30 @@ bool RowwiseOp::hasReduction() {
   return !getBody().getOps<RowReduceOp>().empty();
 }
 
+/// Lowest and highest value of a linear expression over the domain; nullopt when
+/// it is not linear.
+static std::optional<std::pair<int64_t, int64_t>>
+rangeOf(AffineExpr expr, ArrayRef<int64_t> domain) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return std::pair(constant.getValue(), constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return std::pair(int64_t(0), domain[dim.getPosition()] - 1);
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  auto left = rangeOf(binary.getLHS(), domain);
+  auto right = rangeOf(binary.getRHS(), domain);
+  if (!left || !right)
+    return std::nullopt;
+  if (expr.getKind() == AffineExprKind::Add)
+    return std::pair(left->first + right->first, left->second + right->second);
+  if (expr.getKind() != AffineExprKind::Mul ||
+      !isa<AffineConstantExpr>(binary.getRHS()))
+    return std::nullopt;
+  int64_t a = left->first * right->first, b = left->second * right->first;
+  return std::pair(std::min(a, b), std::max(a, b));
+}
+
 /// C2, C3: one map an access, over the domain, linear, inside the tensor.
 static LogicalResult verifyAccess(RowwiseOp op, AffineMap map, Value value,
                                   const Twine &what) {
@@ -122,15 +156,11 @@ static LogicalResult verifyAccess(RowwiseOp op, AffineMap map, Value value,
                             << " dims to " << shape.size() << ", got "
                             << AffineMapAttr::get(map);
   for (auto [expr, size] : llvm::zip(map.getResults(), shape)) {
-    if (!expr.isPureAffine() || expr.getKind() == AffineExprKind::FloorDiv)
+    auto range = rangeOf(expr, domain);
+    if (!range)
       return op.emitOpError() << what << " map is not linear: "
                               << AffineMapAttr::get(map);
-    // Highest index: coefficients are non-negative in every access we build.
-    SmallVector<AffineExpr> last;
-    for (int64_t d : domain)
-      last.push_back(getAffineConstantExpr(d - 1, op.getContext()));
-    auto highest = dyn_cast<AffineConstantExpr>(expr.replaceDims(last));
-    if (!highest || highest.getValue() < 0 || highest.getValue() >= size)
+    if (range->first < 0 || range->second >= size)
       return op.emitOpError() << what << " leaves its tensor: "
                               << AffineMapAttr::get(map)
                               << " over a dimension of " << size;
@@ -140,9 +170,9 @@ static LogicalResult verifyAccess(RowwiseOp op, AffineMap map, Value value,
 
 LogicalResult RowwiseOp::verify() {
   // C1
-  if (getDomain().empty() ||
+  if (getDomain().size() < 2 ||
       llvm::any_of(getDomain(), [](int64_t d) { return d <= 0; }))
-    return emitOpError("expects a domain of positive dimensions");
+    return emitOpError("expects a domain of two or more positive dimensions");
   // C2, C3
   if (getInMaps().size() != getInputs().size())
     return emitOpError("expects ") << getInputs().size() << " input maps, got "
@@ -207,7 +237,9 @@ LogicalResult GatherRowsOp::verify() {
 LogicalResult LinearOp::verify() {
   ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
   // C1
-  if (x.size() < 2 || w.size() != 2 || product(x.drop_front()) != w[1])
+  if (x.size() < 2 || w.size() != 2)
+    return emitOpError("expects input [T, ...K] and a weight [N, K]");
+  if ( product(x.drop_front()) != w[1])
     return emitOpError("expects rows of ")
            << w.back() << " elements, got " << product(x.drop_front());
   // C2
@@ -219,15 +251,16 @@ LogicalResult LinearOp::verify() {
 
 LogicalResult HeadLinearOp::verify() {
   ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  // C1
   if (x.size() != 3 || w.size() != 2)
     return emitOpError("expects input [T, heads, K] and a weight of two "
                        "dimensions");
   int64_t heads = x[1], stride = getStride();
-  // C1
   if (w[0] != heads * stride)
     return emitOpError("expects ")
            << heads * stride << " weight rows for " << heads
            << " heads of stride " << stride << ", got " << w[0];
+  // C3
   ArrayRef<int64_t> y = shapeOf(getResult());
   if (y.size() != 3)
     return emitOpError("expects result [T, heads, N]");
@@ -279,8 +312,9 @@ LogicalResult TopKOp::verify() {
 
 LogicalResult TakeColsOp::verify() {
   // C1
-  if (shapeOf(getInput())[0] != shapeOf(getIds())[0])
-    return emitOpError("expects as many rows of ids as of input");
+  if (shapeOf(getInput()).size() != 2 ||
+      shapeOf(getInput())[0] != shapeOf(getIds())[0])
+    return emitOpError("expects input [T, C] with as many rows as ids");
   return expectShape(*this, "result", getResult(), shapeOf(getIds()));
 }
 
@@ -304,34 +338,39 @@ LogicalResult ShortConvOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult DeltaRuleOp::verify() {
+  // C1
   ArrayRef<int64_t> q = shapeOf(getQ()), v = shapeOf(getV());
   if (q.size() != 3 || v.size() != 3)
     return emitOpError("expects q, k, v of three dimensions");
   if (failed(expectShape(*this, "k", getK(), q)) ||
+      failed(expectShape(*this, "v", getV(), {q[0], q[1], v[2]})) ||
       failed(expectShape(*this, "gate", getGate(), q)) ||
       failed(expectShape(*this, "beta", getBeta(), {q[0], q[1]})))
     return failure();
   return expectShape(*this, "result", getResult(), {q[0], q[1], v[2]});
 }
 LogicalResult DeltaRuleOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  // C1
+  // C2
   return expectState(*this, symbols, getStateAttr(),
                      {shapeOf(getQ())[1], shapeOf(getQ())[2], shapeOf(getV())[2]});
 }
 
 LogicalResult LatentAppendOp::verify() {
+  // C1
   if (shapeOf(getInput()).size() != 2)
     return emitOpError("expects rows [T, W]");
   return success();
 }
 LogicalResult LatentAppendOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  // C1
+  // C2
   return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getInput())[1]});
 }
 
 LogicalResult KPoolOp::verify() {
   // C1
   ArrayRef<int64_t> k = shapeOf(getKey()), ape = shapeOf(getApe());
+  if (k.size() != 2)
+    return emitOpError("expects key [T, D]");
   if (ape.size() != 2 || ape[1] != k.back() || ape[0] < 2)
     return emitOpError("expects ape [P, ") << k.back() << "] with P >= 2";
   return expectShape(*this, "gate", getGate(), k);
@@ -349,6 +388,9 @@ LogicalResult IndexScoresOp::verify() {
   ArrayRef<int64_t> q = shapeOf(getQuery());
   if (q.size() != 3)
     return emitOpError("expects query [T, heads, D]");
+  if (shapeOf(getScores())[0] != q[0])
+    return emitOpError("expects scores for ")
+           << q[0] << " rows, got " << shapeOf(getScores())[0];
   return expectShape(*this, "weights", getWeights(), {q[0], q[1]});
 }
 LogicalResult IndexScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -358,12 +400,16 @@ LogicalResult IndexScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult SparseAttentionOp::verify() {
+  // C1
   if (shapeOf(getQuery()).size() != 3)
     return emitOpError("expects query [T, heads, W]");
+  if (shapeOf(getPools())[0] != shapeOf(getQuery())[0])
+    return emitOpError("expects pools for ")
+           << shapeOf(getQuery())[0] << " rows, got " << shapeOf(getPools())[0];
   return expectShape(*this, "result", getResult(), shapeOf(getQuery()));
 }
 LogicalResult
 SparseAttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  // C1
+  // C2
   return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getQuery())[2]});
 }

@@ -20,12 +20,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Glm_Op<string mnemonic, list<Trait> traits = []>
     : Op<Glm_Dialect, mnemonic, traits>;
 
+// Every size is known and there is a dimension of rows.
+class Glm_Tensor<list<Type> elements>
+    : RankedTensorOf<elements, [HasStaticShapePred, HasRankGreaterOrEqualPred<1>],
+                     "tensor of static shape, rank 1 or more,">;
 // Floating-point activations and the weights they meet.
-def Glm_Float : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
-def Glm_Activation : RankedTensorOf<[F32, BF16]>;
-def Glm_Dense : RankedTensorOf<[F32, BF16, F16]>;
-def Glm_WeightLike : RankedTensorOf<[F32, BF16, F16, I<4>, I<8>]>;
-def Glm_Indices : RankedTensorOf<[I32]>;
+def Glm_Activation : Glm_Tensor<[F32, BF16]>;
+def Glm_Dense : Glm_Tensor<[F32, BF16, F16]>;
+def Glm_WeightLike : Glm_Tensor<[F32, BF16, F16, I<4>]>;
 def Glm_Seqs : 2DTensorOf<[I32]>; // [S, 4] = slot, position, length, 0
 
 //===----------------------------------------------------------------------===//
@@ -46,7 +48,7 @@ def Glm_WeightOp : Glm_Op<"weight", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Glm_WeightLike>:$type,
-                       UnitAttr:$experts, // type is [E, N, K], one part an expert
+                       UnitAttr:$experts, // C2: type is [E, N, K], one part an expert
                        OptionalAttr<DenseI64ArrayAttr>:$pieces); // C1
   let assemblyFormat = "$sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)? attr-dict";
   let hasVerifier = 1;
@@ -78,7 +80,7 @@ def Glm_GetWeightOp
 // Rowwise: pointwise math and row reductions
 //===----------------------------------------------------------------------===//
 
-def Glm_RowwiseOp : Glm_Op<"rowwise", [Pure, SingleBlock,
+def Glm_RowwiseOp : Glm_Op<"rowwise", [Pure, IsolatedFromAbove, SingleBlock,
                            SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Pointwise math over rows, with reductions along the row";
   let description = [{
@@ -97,14 +99,14 @@ def Glm_RowwiseOp : Glm_Op<"rowwise", [Pure, SingleBlock,
         outs [affine_map<(t, c) -> (t, c)>] targets [0] -> (tensor<1x256xf32>) {
     ^bb0(%a: f32, %b: f32):
       %aa = arith.mulf %a, %a : f32
-      %ss = glm.row_reduce add %aa
+      %ss = glm.row_reduce "add" %aa
       ...
       glm.yield %r : f32
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
-                       DenseI64ArrayAttr:$domain,      // C1: >= 1 dim, positive
+  let arguments = (ins Variadic<Glm_Dense>:$inputs,
+                       DenseI64ArrayAttr:$domain,      // C1: rows and columns, positive
                        AffineMapArrayAttr:$in_maps,    // C2, C3
                        AffineMapArrayAttr:$out_maps,   // C2, C3
                        DenseI64ArrayAttr:$targets);    // C4
@@ -177,7 +179,7 @@ def Glm_LinearOp : Glm_Op<"linear", [Pure]> {
     heads need no reshape.
   }];
   let arguments = (ins Glm_Activation:$input, // [T, ...K]
-                       Glm_WeightLike:$weight); // [N, K]   C1
+                       Glm_Dense:$weight);    // [N, K]   C1
   let results = (outs Glm_Activation:$result); // [T, ...N]   C2
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -198,7 +200,7 @@ def Glm_HeadLinearOp : Glm_Op<"head_linear", [Pure]> {
   }];
   let arguments = (ins Glm_Activation:$input, // [T, heads, K]
                        Glm_Dense:$weight,     // [heads * stride, r]  C1
-                       I64Attr:$first, I64Attr:$stride, // C2
+                       I64Attr:$first, ConfinedAttr<I64Attr, [IntPositive]>:$stride, // C2
                        UnitAttr:$transposed);
   let results = (outs Glm_Activation:$result); // [T, heads, N]  C3
   let assemblyFormat = [{ $input `,` $weight (`transposed` $transposed^)? attr-dict
@@ -243,7 +245,7 @@ def Glm_TopKOp : Glm_Op<"top_k", [Pure]> {
   }];
   let arguments = (ins 2DTensorOf<[F32]>:$scores,  // [T, C]
                        Optional<Glm_Seqs>:$seqs,   // C2: iff pool > 0
-                       DefaultValuedAttr<I64Attr, "0">:$pool);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$pool);
   let results = (outs 2DTensorOf<[I32]>:$ids);     // [T, k]  C1
   let assemblyFormat = [{ $scores (`seqs` `(` $seqs^ `)`)? attr-dict
     `:` functional-type(operands, results) }];
@@ -290,12 +292,12 @@ def Glm_DeltaRuleOp : Glm_StateUser<"delta_rule"> {
     S[d, :] *= exp(g[d]);  delta = beta (v - S^T k);  S += k delta^T;  o = S^T q
     ```
   }];
-  let arguments = (ins Glm_Activation:$q,              // [T, heads, D]
-                       Glm_Activation:$k,              // [T, heads, D]
-                       Glm_Activation:$v,              // [T, heads, Dv]
-                       3DTensorOf<[F32]>:$gate,        // [T, heads, D]  log decay
-                       2DTensorOf<[F32]>:$beta,        // [T, heads]
-                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state); // C1
+  let arguments = (ins Glm_Activation:$q,              // [T, heads, D]   C1
+                       Glm_Activation:$k,              // [T, heads, D]   C1
+                       Glm_Activation:$v,              // [T, heads, Dv]  C1
+                       3DTensorOf<[F32]>:$gate,        // [T, heads, D]   C1, log decay
+                       2DTensorOf<[F32]>:$beta,        // [T, heads]      C1
+                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state); // C2
   let results = (outs Glm_Activation:$result);         // [T, heads, Dv]
   let assemblyFormat = "$q `,` $k `,` $v `,` $gate `,` $beta `,` $seqs `state` `(` $state `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -303,8 +305,8 @@ def Glm_DeltaRuleOp : Glm_StateUser<"delta_rule"> {
 
 def Glm_LatentAppendOp : Glm_StateUser<"latent_append"> {
   let summary = "Appends the rows of a step to a cache of one row a token";
-  let arguments = (ins Glm_Activation:$input,          // [T, W]
-                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state); // C1
+  let arguments = (ins Glm_Activation:$input,          // [T, W]  C1
+                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state); // C2
   let assemblyFormat = "$input `,` $seqs `state` `(` $state `)` attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
@@ -316,8 +318,8 @@ def Glm_KPoolOp : Glm_StateUser<"kpool"> {
     `pool[d] = sum_s softmax_s(g_s[d] + ape[s, d]) k_s[d]`. Keys of the
     incomplete pool wait in `tail` ([P - 1, 2, D]).
   }];
-  let arguments = (ins Glm_Activation:$key,            // [T, D]
-                       Glm_Activation:$gate,           // [T, D]
+  let arguments = (ins Glm_Activation:$key,            // [T, D]  C1
+                       Glm_Activation:$gate,           // [T, D]  C1
                        Glm_Dense:$ape,                 // [P, D]  C1
                        Glm_Seqs:$seqs, FlatSymbolRefAttr:$tail,
                        FlatSymbolRefAttr:$state);      // C2
@@ -331,11 +333,11 @@ def Glm_IndexScoresOp : Glm_StateUser<"index_scores"> {
     `score[t, p] = sum_h w[t, h] max(0, scale * q[t, h] . pool_p)`, fp32, for the
     complete pools; other columns are undefined.
   }];
-  let arguments = (ins Glm_Activation:$query,          // [T, heads, D]
+  let arguments = (ins Glm_Activation:$query,          // [T, heads, D]  C1
                        Glm_Activation:$weights,        // [T, heads]  C1
                        Glm_Seqs:$seqs, FlatSymbolRefAttr:$state, // C2
-                       I64Attr:$pool, F32Attr:$scale);
-  let results = (outs 2DTensorOf<[F32]>:$scores);      // [T, max_pools]
+                       ConfinedAttr<I64Attr, [IntPositive]>:$pool, F32Attr:$scale);
+  let results = (outs 2DTensorOf<[F32]>:$scores);      // [T, max_pools]  C1
   let assemblyFormat = "$query `,` $weights `,` $seqs `state` `(` $state `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -346,11 +348,11 @@ def Glm_SparseAttentionOp : Glm_StateUser<"sparse_attention"> {
     Tokens of a row at position p: all P tokens of each listed pool, and
     P floor((p + 1) / P) .. p. `s = scale q . c`, `out = sum softmax(s) c`.
   }];
-  let arguments = (ins Glm_Activation:$query,          // [T, heads, W]
-                       2DTensorOf<[I32]>:$pools,       // [T, k], -1 none
-                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state, // C1
-                       I64Attr:$pool, F32Attr:$scale);
-  let results = (outs Glm_Activation:$result);         // [T, heads, W]
+  let arguments = (ins Glm_Activation:$query,          // [T, heads, W]  C1
+                       2DTensorOf<[I32]>:$pools,       // [T, k], -1 none  C1
+                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state, // C2
+                       ConfinedAttr<I64Attr, [IntPositive]>:$pool, F32Attr:$scale);
+  let results = (outs Glm_Activation:$result);         // [T, heads, W]  C1
   let assemblyFormat = "$query `,` $pools `,` $seqs `state` `(` $state `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }

@@ -6,6 +6,7 @@
 #include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
+using namespace glm;
 using namespace glm::kern;
 
 #include "dialects/Kern/KernDialect.cpp.inc"
@@ -24,9 +25,9 @@ LogicalResult KernelOp::verify() {
   bool rowwise = getOp() == "rowwise";
   if (rowwise != getDims().has_value())
     return emitOpError("expects dims exactly for a rowwise kernel");
-  if (rowwise && (getDims()->empty() || getDims()->front() != -1 ||
-                  getBody().empty()))
-    return emitOpError("expects dims that begin with -1 and a body");
+  if (rowwise && (getDims()->size() < 2 || getDims()->front() != -1 ||
+                  getBody().empty() || getBody().front().empty()))
+    return emitOpError("expects two or more dims that begin with -1 and a body");
   return success();
 }
 
@@ -39,6 +40,27 @@ static LogicalResult verifyCoeffs(Operation *op, ArrayRef<int64_t> coeffs) {
 }
 LogicalResult LoadOp::verify() { return verifyCoeffs(*this, getCoeffs()); }
 LogicalResult StoreOp::verify() { return verifyCoeffs(*this, getCoeffs()); }
+
+LogicalResult RowReduceOp::verify() {
+  // C1
+  if (getKind() != "add" && getKind() != "max")
+    return emitOpError("expects kind add or max, got ") << getKind();
+  return success();
+}
+
+LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C1
+  if (symbols.lookupNearestSymbolFrom<model::WeightOp>(*this, getWeightAttr()))
+    return success();
+  return emitOpError("names no weight: ") << getWeightAttr();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C1
+  if (symbols.lookupNearestSymbolFrom<model::StateOp>(*this, getStateAttr()))
+    return success();
+  return emitOpError("names no state: ") << getStateAttr();
+}
 
 LogicalResult LaunchOp::verify() {
   // C1
@@ -54,6 +76,7 @@ LogicalResult LaunchOp::verify() {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C3
   if (symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr()))
     return success();
   return emitOpError("names no kernel: ") << getKernelAttr();

@@ -9,6 +9,9 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+// Element types that a rowwise program loads and stores.
+def Kern_Element : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
+
 class Kern_Op<string mnemonic, list<Trait> traits = []>
     : Op<Kern_Dialect, mnemonic, traits>;
 
@@ -42,7 +45,7 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
 def Kern_LoadOp : Kern_Op<"load", [HasParent<"KernelOp">]> {
   let summary = "Element of pointer `operand` of a rowwise kernel, as f32";
   let arguments = (ins I64Attr:$operand, DenseI64ArrayAttr:$coeffs,
-                       I64Attr:$offset, TypeAttr:$type);
+                       I64Attr:$offset, TypeAttrOf<Kern_Element>:$type);
   let results = (outs F32:$result);
   let assemblyFormat = "$operand $coeffs `+` $offset `:` $type attr-dict";
   let hasVerifier = 1; // C1: a coefficient for each dim
@@ -51,7 +54,7 @@ def Kern_LoadOp : Kern_Op<"load", [HasParent<"KernelOp">]> {
 def Kern_StoreOp : Kern_Op<"store", [HasParent<"KernelOp">]> {
   let summary = "Stores an f32 to pointer `target`, rounding to its type once";
   let arguments = (ins F32:$value, I64Attr:$target, DenseI64ArrayAttr:$coeffs,
-                       I64Attr:$offset, TypeAttr:$type);
+                       I64Attr:$offset, TypeAttrOf<Kern_Element>:$type);
   let assemblyFormat = "$value `to` $target $coeffs `+` $offset `:` $type attr-dict";
   let hasVerifier = 1; // C1
 }
@@ -59,9 +62,11 @@ def Kern_StoreOp : Kern_Op<"store", [HasParent<"KernelOp">]> {
 def Kern_RowReduceOp : Kern_Op<"row_reduce", [Pure, SameOperandsAndResultType,
                                               HasParent<"KernelOp">]> {
   let summary = "Combines a value over the columns of its row: add or max";
-  let arguments = (ins StrAttr:$kind, F32:$value);
+  let arguments = (ins StrAttr:$kind, // C1
+                       F32:$value);
   let results = (outs F32:$result);
   let assemblyFormat = "$kind $value attr-dict";
+  let hasVerifier = 1;
 }
 
 def Kern_AllocOp : Kern_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
@@ -72,16 +77,18 @@ def Kern_AllocOp : Kern_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 
-def Kern_WeightOp : Kern_Op<"weight", [Pure]> {
+def Kern_WeightOp : Kern_Op<"weight",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The argument that stands for a weight (plan.fbs WeightForm)";
-  let arguments = (ins FlatSymbolRefAttr:$weight);
+  let arguments = (ins FlatSymbolRefAttr:$weight); // C1
   let results = (outs AnyMemRef:$result);
   let assemblyFormat = "$weight attr-dict `:` type($result)";
 }
 
-def Kern_StateOp : Kern_Op<"state", [Pure]> {
+def Kern_StateOp : Kern_Op<"state",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The base address of a state, slot 0";
-  let arguments = (ins FlatSymbolRefAttr:$state);
+  let arguments = (ins FlatSymbolRefAttr:$state); // C1
   let results = (outs AnyMemRef:$result);
   let assemblyFormat = "$state attr-dict `:` type($result)";
 }
@@ -96,7 +103,7 @@ def Kern_LaunchOp : Kern_Op<"launch",
     The byte and operation counts are for full occupancy (every row valid, caches
     at the length given to the compiler) and feed `glmc explain`.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, DenseI64ArrayAttr:$grid, // C1
+  let arguments = (ins FlatSymbolRefAttr:$kernel, DenseI64ArrayAttr:$grid, // C3, C1
                        Variadic<AnyTypeOf<[AnyMemRef, I64, F32]>>:$args,
                        DenseI64ArrayAttr:$writes,                          // C2
                        I64Attr:$weight_bytes, I64Attr:$memory_bytes,

@@ -331,7 +331,7 @@ Expected<Config> Config::parse(StringRef text, StringRef name) {
   reader.config.modelType = std::move(modelType);
   reader.read();
   if (Error error = joinFaults(name, reader.faults))
-    return std::move(error);
+    return error;
   return std::move(reader.config);
 }
 

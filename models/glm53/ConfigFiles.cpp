@@ -66,7 +66,7 @@ Expected<Config> Config::load(StringRef dir) {
       std::vector<std::string> faults;
       config->quantization = readQuantization(*block, faults);
       if (Error error = joinFaults(path, faults))
-        return std::move(error);
+        return error;
     }
   }
 
@@ -77,7 +77,7 @@ Expected<Config> Config::load(StringRef dir) {
   if (*generationText)
     if (Error error =
             config->mergeGeneration((*generationText)->getBuffer(), path))
-      return std::move(error);
+      return error;
   return config;
 }
 

@@ -159,7 +159,7 @@ Value StepBuilder::collapse(StringRef which, const HcMap &map, Value streams) {
     x = x ? row.add(x, term) : term;
   }
   row.out(0, {t, h}, x);
-  return row.finish({act({rows, config.hiddenSize})})[0];
+  return row.finish({f32({rows, config.hiddenSize})})[0];
 }
 
 /// X'[j] = post[j] y + sum_s comb[s][j] X[s]

@@ -52,11 +52,11 @@ std::string WeightResolver::mtpPrefix() const {
 
 Expected<Weights> WeightResolver::run() {
   if (Error error = refuseOtherPackings())
-    return std::move(error);
+    return error;
   if (Error error = checkLayerKinds())
-    return std::move(error);
+    return error;
   if (Error error = checkMtp())
-    return std::move(error);
+    return error;
   result.weights = expectedWeights(config, options.mtp);
   for (WeightInfo &info : result.weights) {
     if (info.form == WeightInfo::Form::Dense)
@@ -66,7 +66,7 @@ Expected<Weights> WeightResolver::run() {
   }
   sortOutTheRest();
   if (Error error = joinFaults())
-    return std::move(error);
+    return error;
   for (std::string &warning : claims.warnings())
     result.messages.push_back(std::move(warning));
   result.indexNames();

@@ -88,13 +88,15 @@ void ThreadPool::ParallelFor(uint64_t begin, uint64_t end, uint64_t grain,
   end_ = end;
   grain_ = grain;
   next_.store(begin, std::memory_order_relaxed);
-  const uint64_t epoch = (gate_.load(std::memory_order_relaxed) >>
-                          kEpochShift) + 1;
+  const uint64_t epoch =
+      (gate_.load(std::memory_order_relaxed) >> kEpochShift) + 1;
   // Sequentially consistent, as is the sleeper's order of `sleeping_` and
   // `gate_`: either we see the sleeper or it sees the open gate.
   gate_.store(epoch << kEpochShift | kOpen);
   if (sleeping_.load() > 0) {
-    { std::lock_guard<std::mutex> lock(mutex_); }
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+    }
     wake_.notify_all();
   }
   RunChunks();

@@ -1,5 +1,6 @@
 #include "runtime/base/thread_pool.h"
 
+#include <gtest/gtest.h>
 #include <time.h>
 
 #include <atomic>
@@ -7,8 +8,6 @@
 #include <set>
 #include <thread>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace glm {
 namespace {
@@ -72,15 +71,16 @@ TEST(ThreadPoolTest, IdlePoolUsesNoProcessorTime) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-  const double used = (after.tv_sec - before.tv_sec) +
-                      1e-9 * (after.tv_nsec - before.tv_nsec);
+  const double used =
+      (after.tv_sec - before.tv_sec) + 1e-9 * (after.tv_nsec - before.tv_nsec);
   EXPECT_LT(used, 0.02);
 }
 
 TEST(ThreadPoolTest, DefaultIsAtLeastOneAndAtMostTheMachine) {
   EXPECT_GE(DefaultThreadCount(), 1);
-  EXPECT_LE(DefaultThreadCount(), static_cast<int>(std::max(
-                                      1u, std::thread::hardware_concurrency())));
+  EXPECT_LE(
+      DefaultThreadCount(),
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// `Device` is the seam between the executor and what runs kernels. The executor,
-// the sequence layer and the tools are written and tested against this header
-// alone; only `tools/` names a concrete device.
+// `Device` is the seam between the executor and what runs kernels. The
+// executor, the sequence layer and the tools are written and tested against
+// this header alone; only `tools/` names a concrete device.
 //
 // What crosses the seam is what a plan can say: memory, copies, launches,
 // order. No math, no tensor type and no policy. A method is added when a plan
@@ -102,8 +102,8 @@ struct LaunchCall {
 // An in-order queue. Calls enqueue, unless they say that they wait; an
 // implementation may as well be synchronous.
 //
-// Between BeginCapture and EndCapture, Copy and Launch are recorded and not run;
-// every other call fails with kFailedPrecondition.
+// Between BeginCapture and EndCapture, Copy and Launch are recorded and not
+// run; every other call fails with kFailedPrecondition.
 class Queue {
  public:
   virtual ~Queue() = default;

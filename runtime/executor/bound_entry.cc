@@ -86,8 +86,7 @@ std::byte* BoundEntry::HostSide(const BoundaryRange& range) const {
 }
 
 void BoundEntry::WriteInputs(const StepInputs& inputs) const {
-  std::memcpy(HostSide(inputs_[0]), inputs.ids.data(),
-              inputs.ids.size_bytes());
+  std::memcpy(HostSide(inputs_[0]), inputs.ids.data(), inputs.ids.size_bytes());
   auto* seqs = reinterpret_cast<int32_t*>(HostSide(inputs_[1]));
   for (const SequenceStep& sequence : inputs.seqs) {
     *seqs++ = static_cast<int32_t>(sequence.slot);
@@ -128,22 +127,6 @@ absl::Status BoundEntry::EnqueueAll(Queue& queue) const {
     GLM_RETURN_IF_ERROR(EnqueueLaunch(queue, i));
   }
   return EnqueueResults(queue);
-}
-
-EntryInfo DescribeEntry(const plan::Entry& entry) {
-  EntryInfo info;
-  info.name = entry.name()->str();
-  info.prefill = entry.kind() == plan::EntryKind::PREFILL;
-  info.sequences = entry.sequences();
-  info.tokens = entry.tokens();
-  info.logit_rows = entry.logit_rows();
-  info.launches = entry.launches()->size();
-  for (const plan::Launch* launch : *entry.launches()) {
-    info.weight_bytes += launch->weight_bytes();
-    info.memory_bytes += launch->memory_bytes();
-    info.flops += launch->flops();
-  }
-  return info;
 }
 
 absl::Status CheckStepInputs(const EntryInfo& entry, const ModelInfo& model,

@@ -67,8 +67,6 @@ class BoundEntry {
   std::vector<uint64_t> args_;
 };
 
-EntryInfo DescribeEntry(const plan::Entry& entry);
-
 // docs/spec/step.md as checks. Errors: kInvalidArgument.
 absl::Status CheckStepInputs(const EntryInfo& entry, const ModelInfo& model,
                              uint32_t slots, const StepInputs& inputs);

@@ -9,21 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/bound_entry.h"
+#include "runtime/executor/describe.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace glm {
 namespace {
 
 constexpr uint32_t kMaxSlots = 4096;
-
-ModelInfo DescribeModel(const plan::Model& model) {
-  ModelInfo info;
-  if (model.name() != nullptr) info.name = model.name()->str();
-  info.layers = model.layers();
-  info.vocab = model.vocab();
-  info.max_context = model.max_context();
-  return info;
-}
 
 // The most demanding of the plan's code objects that `device` can run.
 absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
@@ -54,9 +46,9 @@ absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
         absl::StrCat(plan.path(), ": ", refusal.message()));
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      plan.path(), ": holds code for ",
-      targets.empty() ? "no target" : targets, ", the device is ",
-      device.Describe(), "; compile it again with --target for this device"));
+      plan.path(), ": holds code for ", targets.empty() ? "no target" : targets,
+      ", the device is ", device.Describe(),
+      "; compile it again with --target for this device"));
 }
 
 }  // namespace
@@ -113,12 +105,11 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   if (options.on_memory_plan) options.on_memory_plan(memory);
   GLM_RETURN_IF_ERROR(CheckMemoryLimit(
       memory,
-      options.memory_limit > 0 ? options.memory_limit
-                               : device.AvailableBytes(),
+      options.memory_limit > 0 ? options.memory_limit : device.AvailableBytes(),
       plan_file->path()));
-  GLM_ASSIGN_OR_RETURN(weights,
-                       WeightStore::Open(plan_file, options.weights_dir,
-                                         options.check_weights));
+  GLM_ASSIGN_OR_RETURN(
+      weights,
+      WeightStore::Open(plan_file, options.weights_dir, options.check_weights));
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(
       const std::span<const std::byte> image,
@@ -187,8 +178,8 @@ absl::Status Executor::Impl::Read(const Memory& from, uint64_t offset,
     std::memcpy(to.data(), from.host_data() + offset, bytes);
     return absl::OkStatus();
   }
-  GLM_ASSIGN_OR_RETURN(
-      auto shared, device.Allocate(bytes, MemoryKind::kShared, "reading"));
+  GLM_ASSIGN_OR_RETURN(auto shared,
+                       device.Allocate(bytes, MemoryKind::kShared, "reading"));
   GLM_RETURN_IF_ERROR(queue->Copy(*shared, 0, from, offset, bytes));
   GLM_RETURN_IF_ERROR(queue->Finish());
   std::memcpy(to.data(), shared->host_data(), bytes);
@@ -201,9 +192,9 @@ absl::Status Executor::Impl::Write(const Memory& to, uint64_t offset,
     std::memcpy(to.host_data() + offset, bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  GLM_ASSIGN_OR_RETURN(auto shared, device.Allocate(bytes.size(),
-                                                    MemoryKind::kShared,
-                                                    "writing"));
+  GLM_ASSIGN_OR_RETURN(
+      auto shared,
+      device.Allocate(bytes.size(), MemoryKind::kShared, "writing"));
   std::memcpy(shared->host_data(), bytes.data(), bytes.size());
   GLM_RETURN_IF_ERROR(queue->Copy(to, offset, *shared, 0, bytes.size()));
   return queue->Finish();
@@ -281,23 +272,21 @@ absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
   GLM_RETURN_IF_ERROR(queue.Finish());
   seconds.resize(bound.launches());
   for (uint32_t i = 0; i < bound.launches(); ++i) {
-    GLM_ASSIGN_OR_RETURN(seconds[i], impl_->device.SecondsBetween(
-                                         *events[i], *events[i + 1]));
+    GLM_ASSIGN_OR_RETURN(
+        seconds[i], impl_->device.SecondsBetween(*events[i], *events[i + 1]));
   }
   return absl::OkStatus();
 }
 
 absl::Status Executor::ReadBuffer(uint32_t entry, uint32_t buffer,
                                   std::vector<std::byte>& bytes) {
-  const plan::Buffer& b =
-      *impl_->entries[entry].entry().buffers()->Get(buffer);
+  const plan::Buffer& b = *impl_->entries[entry].entry().buffers()->Get(buffer);
   return impl_->Read(*impl_->arena, b.offset(), b.size(), bytes);
 }
 
 absl::Status Executor::WriteBuffer(uint32_t entry, uint32_t buffer,
                                    std::span<const std::byte> bytes) {
-  const plan::Buffer& b =
-      *impl_->entries[entry].entry().buffers()->Get(buffer);
+  const plan::Buffer& b = *impl_->entries[entry].entry().buffers()->Get(buffer);
   assert(bytes.size() == b.size());
   return impl_->Write(*impl_->arena, b.offset(), bytes);
 }

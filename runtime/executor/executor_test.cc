@@ -2,15 +2,15 @@
 // host behaving as a device with memory of its own.
 #include "runtime/executor/executor.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runtime/device/host/host_device.h"
 #include "runtime/plan/test_plan.h"
@@ -58,13 +58,12 @@ class ExecutorTest : public ::testing::TestWithParam<Mode> {
     plan::WriteBytes(folder_ + "/toy.bin", weights);
 
     plan_ = plan::MakeToyPlan("toy.bin", GetParam().table_offset);
-    plan_.weight_files[0]->fingerprint =
-        *FingerprintFile(folder_ + "/toy.bin");
+    plan_.weight_files[0]->fingerprint = *FingerprintFile(folder_ + "/toy.bin");
     plan::CodeObjectT& object = plan::Add(plan_.code_objects);
     object.target = "host";
     object.isa = "x86-64";
-    device_ = *CreateHostDevice(
-        {.threads = 2, .discrete = GetParam().discrete});
+    device_ =
+        *CreateHostDevice({.threads = 2, .discrete = GetParam().discrete});
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -138,13 +137,12 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   const std::vector<int32_t> rows = {2};
   std::vector<uint32_t> seen;
   std::vector<std::byte> bytes;
-  ASSERT_TRUE(e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
-                             [&](uint32_t launch) {
-                               seen.push_back(launch);
-                               if (launch > 0) return absl::OkStatus();
-                               return e.ReadBuffer(kPrefill, 3, bytes);
-                             })
-                  .ok());
+  ASSERT_TRUE(
+      e.StepObserved(kPrefill, Inputs(ids, seqs, rows), [&](uint32_t launch) {
+         seen.push_back(launch);
+         if (launch > 0) return absl::OkStatus();
+         return e.ReadBuffer(kPrefill, 3, bytes);
+       }).ok());
   EXPECT_THAT(seen, ElementsAre(0, 1));
   EXPECT_EQ(Logits(e), Expected(6));
   float sums[3];
@@ -270,16 +268,17 @@ TEST_P(ExecutorTest, KernelThatTheCodeObjectLacksIsNamed) {
   EXPECT_THAT(std::string(Create().status().message()), HasSubstr("absent"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, ExecutorTest,
-    ::testing::Values(Mode{}, Mode{.graphs = false}, Mode{.discrete = true},
-                      Mode{.table_offset = 1}),
-    [](const auto& info) {
-      return std::string(info.param.discrete       ? "discrete"
-                         : !info.param.graphs      ? "eager"
-                         : info.param.table_offset ? "unaligned"
-                                                   : "mapped");
-    });
+INSTANTIATE_TEST_SUITE_P(Modes, ExecutorTest,
+                         ::testing::Values(Mode{}, Mode{.graphs = false},
+                                           Mode{.discrete = true},
+                                           Mode{.table_offset = 1}),
+                         [](const auto& info) {
+                           return std::string(info.param.discrete  ? "discrete"
+                                              : !info.param.graphs ? "eager"
+                                              : info.param.table_offset
+                                                  ? "unaligned"
+                                                  : "mapped");
+                         });
 
 }  // namespace
 }  // namespace glm

@@ -42,10 +42,11 @@ std::string MemoryPlan::ToString() const {
   if (weights_copied > 0) text += Line("weights copied", weights_copied, "");
   if (tables > 0) text += Line("expert tables", tables, "");
   text += Line("activations", arena, "");
-  text += Line("state", states,
-               absl::StrCat(slots, slots == 1 ? " sequence of " : " sequences of ",
-                            FormatBytes(state_per_slot), ", ", state_per_token,
-                            " B a token of it"));
+  text +=
+      Line("state", states,
+           absl::StrCat(slots, slots == 1 ? " sequence of " : " sequences of ",
+                        FormatBytes(state_per_slot), ", ", state_per_token,
+                        " B a token of it"));
   if (staging > 0) text += Line("staging", staging, "");
   text += Line("committed", Committed(), "");
   return text;

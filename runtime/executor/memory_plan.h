@@ -36,8 +36,8 @@ struct MemoryPlan {
 // How an executor will place things; what PlanMemory needs to know of it.
 struct PlacementOptions {
   uint32_t slots = 1;
-  bool map_weights = true;     // Device::SupportsMappedWeights
-  bool staging = false;        // device memory is out of the host's reach
+  bool map_weights = true;  // Device::SupportsMappedWeights
+  bool staging = false;     // device memory is out of the host's reach
 };
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options);

@@ -1,5 +1,5 @@
-// `StepRunner` is what the sequence layer needs of an executor: the steps that a
-// plan offers, running one of them, and its logits. `Executor` implements it;
+// `StepRunner` is what the sequence layer needs of an executor: the steps that
+// a plan offers, running one of them, and its logits. `Executor` implements it;
 // tests implement it in a few lines.
 #ifndef GLM_RUNTIME_EXECUTOR_STEP_RUNNER_H_
 #define GLM_RUNTIME_EXECUTOR_STEP_RUNNER_H_

@@ -23,10 +23,16 @@ inline uint64_t PieceAlignment(const plan::Weight& weight, uint32_t index) {
     return index % 2 == 0 ? 4 : 2;
   }
   switch (weight.dtype()) {
-    case plan::DType::U8: return 1;
-    case plan::DType::BF16: case plan::DType::F16: return 2;
-    case plan::DType::I64: case plan::DType::U64: return 8;
-    default: return 4;
+    case plan::DType::U8:
+      return 1;
+    case plan::DType::BF16:
+    case plan::DType::F16:
+      return 2;
+    case plan::DType::I64:
+    case plan::DType::U64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
@@ -34,7 +40,8 @@ inline uint64_t PieceAlignment(const plan::Weight& weight, uint32_t index) {
 inline bool UsedInPlace(const plan::Weight& weight, uint32_t index,
                         bool map_weights) {
   return map_weights && weight.pieces()->Get(index)->offset() %
-                                PieceAlignment(weight, index) == 0;
+                                PieceAlignment(weight, index) ==
+                            0;
 }
 
 struct WeightLayout {

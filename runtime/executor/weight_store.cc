@@ -38,9 +38,9 @@ class Uploader {
       return absl::OkStatus();
     }
     if (staging_ == nullptr) {
-      GLM_ASSIGN_OR_RETURN(
-          staging_, device_.Allocate(kStagingBytes, MemoryKind::kShared,
-                                     "loading weights"));
+      GLM_ASSIGN_OR_RETURN(staging_,
+                           device_.Allocate(kStagingBytes, MemoryKind::kShared,
+                                            "loading weights"));
     }
     while (!bytes.empty()) {
       const auto part = bytes.first(std::min(bytes.size(), kStagingBytes));
@@ -89,8 +89,9 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     }
     if (file->size() != expected->size()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          path, ": ", file->size(), " bytes, the plan was compiled from one of ",
-          expected->size(), "; it is another file or was not downloaded "
+          path, ": ", file->size(),
+          " bytes, the plan was compiled from one of ", expected->size(),
+          "; it is another file or was not downloaded "
           "completely; restore it or compile the plan again"));
     }
     if (fingerprints) {
@@ -118,9 +119,10 @@ std::span<const std::byte> WeightStore::PieceBytes(uint32_t weight,
 absl::Status WeightStore::StillWhole() const {
   for (const MappedFile& file : files_) {
     if (!file.StillWhole()) {
-      return absl::DataLossError(absl::StrCat(
-          file.path(), ": became shorter while in use; restore it and start "
-          "again"));
+      return absl::DataLossError(
+          absl::StrCat(file.path(),
+                       ": became shorter while in use; restore it and start "
+                       "again"));
     }
   }
   return absl::OkStatus();
@@ -147,9 +149,9 @@ absl::Status WeightStore::Bind(Device& device, Queue& queue) {
     }
   }
   if (total.copied_bytes > 0) {
-    GLM_ASSIGN_OR_RETURN(copies_,
-                         device.Allocate(total.copied_bytes,
-                                         MemoryKind::kDevice, "weights"));
+    GLM_ASSIGN_OR_RETURN(
+        copies_,
+        device.Allocate(total.copied_bytes, MemoryKind::kDevice, "weights"));
   }
   if (total.table_bytes > 0) {
     GLM_ASSIGN_OR_RETURN(tables_,
@@ -177,8 +179,8 @@ absl::Status WeightStore::Bind(Device& device, Queue& queue) {
       arguments_[w] = addresses[0];
       continue;
     }
-    GLM_RETURN_IF_ERROR(uploader.Write(
-        *tables_, table_at, std::as_bytes(std::span(addresses))));
+    GLM_RETURN_IF_ERROR(uploader.Write(*tables_, table_at,
+                                       std::as_bytes(std::span(addresses))));
     arguments_[w] = tables_->address() + table_at;
     table_at += AlignCopy(8 * addresses.size());
   }

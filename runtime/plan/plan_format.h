@@ -31,22 +31,22 @@ inline constexpr uint64_t kMaxFlatbufferBytes = uint64_t{256} << 20;
 inline constexpr uint32_t kMaxNameLength = 256;
 inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxArgs = 64;
-inline constexpr uint32_t kMaxThreads = 1024;       // work-items a workgroup
+inline constexpr uint32_t kMaxThreads = 1024;  // work-items a workgroup
 inline constexpr uint32_t kMaxLdsBytes = 64 << 10;
 inline constexpr uint32_t kMaxGridDim = 0x7fffffff;
 inline constexpr uint64_t kMaxGridBlocks = uint64_t{1} << 40;
-inline constexpr uint32_t kMaxTokens = 1 << 20;     // rows of one step
+inline constexpr uint32_t kMaxTokens = 1 << 20;           // rows of one step
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 46;  // of one object
 
 struct FileHeader {
   char magic[8];
   uint32_t version;
-  uint32_t reserved;            // 0
-  uint64_t flatbuffer_offset;   // kFlatbufferOffset
-  uint64_t flatbuffer_size;     // bytes
-  uint64_t file_size;           // bytes of the whole file
-  uint64_t flatbuffer_xxh3;     // XXH3-64, seed 0, of the flatbuffer's bytes
-  uint8_t padding[16];          // 0
+  uint32_t reserved;           // 0
+  uint64_t flatbuffer_offset;  // kFlatbufferOffset
+  uint64_t flatbuffer_size;    // bytes
+  uint64_t file_size;          // bytes of the whole file
+  uint64_t flatbuffer_xxh3;    // XXH3-64, seed 0, of the flatbuffer's bytes
+  uint8_t padding[16];         // 0
 };
 static_assert(sizeof(FileHeader) == 64);
 static_assert(std::endian::native == std::endian::little);

@@ -22,8 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       write(fd, data, size) != static_cast<ssize_t>(size)) {
     __builtin_trap();
   }
-  const auto file =
-      glm::PlanFile::Open("/proc/self/fd/" + std::to_string(fd));
+  const auto file = glm::PlanFile::Open("/proc/self/fd/" + std::to_string(fd));
   if (file.ok() && (*file)->plan().entries()->size() == 0) __builtin_trap();
   close(fd);
   return 0;

@@ -1,10 +1,10 @@
 #include "runtime/plan/plan_reader.h"
 
-#include <filesystem>
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
 
 #include "runtime/plan/test_plan.h"
 
@@ -44,9 +44,9 @@ TEST_F(PlanReaderTest, WholeFileOpensAndGivesItsTables) {
   const auto bytes = (*file)->SegmentBytes(
       *(*file)->plan().code_objects()->Get(0)->segment(), "code_objects[0]");
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->data()),
-                        bytes->size()),
-            "object bytes");
+  EXPECT_EQ(
+      std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()),
+      "object bytes");
 }
 
 TEST_F(PlanReaderTest, ChangedSegmentIsFoundWhenItIsUsed) {
@@ -102,9 +102,9 @@ TEST_F(PlanReaderTest, StructurallyBrokenFlatbufferWithAGoodHashIsRefused) {
   plan::PlanT plan = plan::MakeToyPlan();
   std::string bytes = plan::PlanFileBytes(plan);
   bytes[64] = '\xff';  // root offset
-  const auto header = plan::MakeFileHeader(
-      bytes.size() - 64, bytes.size(),
-      XXH3_64bits(bytes.data() + 64, bytes.size() - 64));
+  const auto header =
+      plan::MakeFileHeader(bytes.size() - 64, bytes.size(),
+                           XXH3_64bits(bytes.data() + 64, bytes.size() - 64));
   std::memcpy(bytes.data(), &header, sizeof(header));
   const auto file = Open(bytes);
   EXPECT_EQ(file.status().code(), absl::StatusCode::kDataLoss);

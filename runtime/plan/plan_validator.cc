@@ -23,6 +23,50 @@ absl::Status ValidateName(const Place& place, const flatbuffers::String* name) {
 
 namespace {
 
+// The flatbuffers verifier aligns vectors by their length field only; reading
+// 8-byte elements in place needs more.
+template <typename T>
+bool Aligned(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ||
+         reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
+}
+
+template <typename T, typename Check>
+bool All(const flatbuffers::Vector<flatbuffers::Offset<T>>* tables,
+         const Check& check) {
+  for (uint32_t i = 0; i < SizeOf(tables); ++i) {
+    if (!check(*tables->Get(i))) return false;
+  }
+  return true;
+}
+
+absl::Status ValidateAlignment(const Place& place, const Plan& plan) {
+  const bool aligned =
+      All(plan.weights(),
+          [](const Weight& w) {
+            return Aligned(w.shape()) && Aligned(w.pieces());
+          }) &&
+      All(plan.states(), [](const State& s) { return Aligned(s.shape()); }) &&
+      All(plan.kernels(),
+          [](const Kernel& k) {
+            const RowProgram* program = k.program();
+            return Aligned(k.params()) &&
+                   (program == nullptr ||
+                    (Aligned(program->dims()) &&
+                     All(program->code(), [](const RowInst& inst) {
+                       return Aligned(inst.coeff());
+                     })));
+          }) &&
+      All(plan.entries(), [](const Entry& e) {
+        return All(e.buffers(),
+                   [](const Buffer& b) { return Aligned(b.shape()); }) &&
+               All(e.launches(),
+                   [](const Launch& l) { return Aligned(l.args()); });
+      });
+  return aligned ? absl::OkStatus()
+                 : place.Bad("a vector of 8-byte elements is not aligned");
+}
+
 struct NamedSegment {
   std::string name;
   const Segment* segment;
@@ -43,9 +87,9 @@ absl::Status ValidateSegments(const Place& place, const Plan& plan,
   for (const auto& [name, segment] : segments) {
     const auto end = CheckedAdd(segment->offset(), segment->size());
     if (segment->offset() % kSegmentAlignment != 0) {
-      return place.At(name.c_str()).Bad("offset ", segment->offset(),
-                                        " is not a multiple of ",
-                                        kSegmentAlignment);
+      return place.At(name.c_str())
+          .Bad("offset ", segment->offset(), " is not a multiple of ",
+               kSegmentAlignment);
     }
     if (segment->offset() < begin || !end || *end > file_size) {
       return place.At(name.c_str())
@@ -72,9 +116,9 @@ absl::Status ValidateModel(const Place& place, const Plan& plan) {
   if (model->vocab() == 0 || model->vocab() > (1u << 24) ||
       model->max_context() == 0 || model->max_context() > (1u << 30) ||
       model->layers() == 0 || model->layers() > 4096) {
-    return place.At("model").Bad(
-        "vocab ", model->vocab(), ", max_context ", model->max_context(),
-        ", layers ", model->layers(), " are out of range");
+    return place.At("model").Bad("vocab ", model->vocab(), ", max_context ",
+                                 model->max_context(), ", layers ",
+                                 model->layers(), " are out of range");
   }
   const Generation* generation = plan.generation();
   if (generation == nullptr) return absl::OkStatus();
@@ -116,6 +160,7 @@ absl::Status ValidateCodeObjects(const Place& place, const Plan& plan) {
 absl::Status ValidatePlan(const std::string& path, const plan::Plan& plan,
                           uint64_t segments_begin, uint64_t file_size) {
   const plan::Place place(path);
+  GLM_RETURN_IF_ERROR(plan::ValidateAlignment(place, plan));
   GLM_RETURN_IF_ERROR(plan::ValidateModel(place, plan));
   GLM_RETURN_IF_ERROR(plan::ValidateCodeObjects(place, plan));
   GLM_RETURN_IF_ERROR(

@@ -1,12 +1,12 @@
 // Each case breaks one thing of a valid plan and names what the error must say.
 #include "runtime/plan/plan_validator.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runtime/plan/test_plan.h"
 
@@ -107,13 +107,16 @@ const Case kCases[] = {
     {"no_vocab", [](PlanT& p) { p.model->vocab = 0; }, "vocab 0"},
     {"stop_id", [](PlanT& p) { p.generation->stop_ids = {1, 8}; },
      "stop_ids[1]: id 8"},
-    {"top_p_nan", [](PlanT& p) { p.generation->top_p = 0.0f / 0.0f; },
-     "top_p"},
+    {"top_p_nan", [](PlanT& p) { p.generation->top_p = 0.0f / 0.0f; }, "top_p"},
     {"segment_unaligned",
-     [](PlanT& p) { *p.code_objects[0]->segment = plan::Segment(8193, 100, 0); },
+     [](PlanT& p) {
+       *p.code_objects[0]->segment = plan::Segment(8193, 100, 0);
+     },
      "code_objects[0]: offset 8193"},
     {"segment_before",
-     [](PlanT& p) { *p.code_objects[0]->segment = plan::Segment(4096, 100, 0); },
+     [](PlanT& p) {
+       *p.code_objects[0]->segment = plan::Segment(4096, 100, 0);
+     },
      "lie outside"},
     {"segment_wraps",
      [](PlanT& p) {
@@ -133,14 +136,12 @@ const Case kCases[] = {
      "0 threads"},
     {"rowwise_no_program", [](PlanT& p) { p.kernels[2]->program.reset(); },
      "without a program"},
-    {"program_forward",
-     [](PlanT& p) { p.kernels[2]->program->code[1]->a = 1; },
+    {"program_forward", [](PlanT& p) { p.kernels[2]->program->code[1]->a = 1; },
      "code[1]: value 1 is not defined"},
     {"program_store_value",
      [](PlanT& p) { p.kernels[2]->program->code[3]->b = 9; },
      "code[3]: value 9"},
-    {"program_operand",
-     [](PlanT& p) { p.kernels[2]->program->code[0]->a = 1; },
+    {"program_operand", [](PlanT& p) { p.kernels[2]->program->code[0]->a = 1; },
      "code[0]: tensor 1 of 1"},
     {"program_coeff",
      [](PlanT& p) { p.kernels[2]->program->code[0]->coeff = {1}; },
@@ -151,15 +152,19 @@ const Case kCases[] = {
      "too large"},
     {"weight_twice", [](PlanT& p) { p.weights[1]->name = "table"; },
      "used twice"},
-    {"piece_file", [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(0, 32, 1); },
+    {"piece_file",
+     [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(0, 32, 1); },
      "pieces[0]: file 1 of 1"},
-    {"piece_size", [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(0, 31, 0); },
+    {"piece_size",
+     [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(0, 31, 0); },
      "size 31, the shape [8] needs 32"},
     {"piece_outside",
      [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(33, 32, 0); },
      "lie outside toy.bin"},
     {"piece_wraps",
-     [](PlanT& p) { p.weights[0]->pieces[0] = plan::Piece(~uint64_t{0}, 32, 0); },
+     [](PlanT& p) {
+       p.weights[0]->pieces[0] = plan::Piece(~uint64_t{0}, 32, 0);
+     },
      "lie outside toy.bin"},
     {"piece_count", [](PlanT& p) { p.weights[1]->pieces.pop_back(); },
      "7 pieces, expected 8"},
@@ -172,8 +177,7 @@ const Case kCases[] = {
      "needs 32"},
     {"no_entries", [](PlanT& p) { p.entries.clear(); }, "no entries"},
     {"entry_rows", [](PlanT& p) { p.entries[0]->tokens = 0; }, "0 tokens"},
-    {"entry_ids_shape",
-     [](PlanT& p) { p.entries[1]->buffers[0]->shape = {3}; },
+    {"entry_ids_shape", [](PlanT& p) { p.entries[1]->buffers[0]->shape = {3}; },
      "expected I32 [4]"},
     {"entry_logits_dtype",
      [](PlanT& p) { p.entries[1]->buffers[4]->dtype = plan::DType::I32; },
@@ -182,10 +186,7 @@ const Case kCases[] = {
      "not four buffers"},
     {"input_late", [](PlanT& p) { p.entries[0]->buffers[2]->first = 1; },
      "first alive at launch 1"},
-    {"logits_dead",
-     [](PlanT& p) {
-       p.entries[0]->buffers[4]->last = 0;
-     },
+    {"logits_dead", [](PlanT& p) { p.entries[0]->buffers[4]->last = 0; },
      "dead after launch 0"},
     {"buffer_outside_arena",
      [](PlanT& p) { p.entries[0]->buffers[4]->offset = 1280; },
@@ -197,8 +198,7 @@ const Case kCases[] = {
      "size 31"},
     {"buffer_lifetime", [](PlanT& p) { p.entries[0]->buffers[3]->last = 2; },
      "lifetime 0..2 of 2"},
-    {"buffers_overlap",
-     [](PlanT& p) { p.entries[0]->buffers[4]->offset = 0; },
+    {"buffers_overlap", [](PlanT& p) { p.entries[0]->buffers[4]->offset = 0; },
      "shares bytes with"},
     {"buffers_overlap_from_below",
      [](PlanT& p) { p.entries[0]->buffers[0]->size = 300; },
@@ -222,10 +222,16 @@ const Case kCases[] = {
      [](PlanT& p) { p.entries[0]->launches[0]->args[3] = BufferArg(5); },
      "args[3]: BUFFER 5 of 5"},
     {"arg_weight",
-     [](PlanT& p) { p.entries[0]->launches[1]->args[5] = plan::Arg(0, 2, plan::ArgKind::WEIGHT); },
+     [](PlanT& p) {
+       p.entries[0]->launches[1]->args[5] =
+           plan::Arg(0, 2, plan::ArgKind::WEIGHT);
+     },
      "WEIGHT 2 of 2"},
     {"arg_state",
-     [](PlanT& p) { p.entries[0]->launches[0]->args[4] = plan::Arg(0, 1, plan::ArgKind::STATE); },
+     [](PlanT& p) {
+       p.entries[0]->launches[0]->args[4] =
+           plan::Arg(0, 1, plan::ArgKind::STATE);
+     },
      "STATE 1 of 1"},
     {"arg_kind",
      [](PlanT& p) {
@@ -233,8 +239,7 @@ const Case kCases[] = {
            plan::Arg(0, 0, static_cast<plan::ArgKind>(9));
      },
      "unknown kind 9"},
-    {"arg_dead",
-     [](PlanT& p) { p.entries[0]->buffers[3]->last = 0; },
+    {"arg_dead", [](PlanT& p) { p.entries[0]->buffers[3]->last = 0; },
      "lives from launch 0 to 0"},
     {"tap_buffer", [](PlanT& p) { p.entries[0]->taps[0]->buffer = 5; },
      "taps[0] sums: buffer 5"},
@@ -242,8 +247,7 @@ const Case kCases[] = {
      "after launch 2"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Damage, PlanValidatorTest,
-                         ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Damage, PlanValidatorTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

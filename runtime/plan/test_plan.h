@@ -52,8 +52,8 @@ inline std::unique_ptr<EntryT> MakeToyEntry(const std::string& name,
     b.size = bytes;
     b.first = 0;
     b.last = 1;
-    offset += (bytes + kBufferAlignment - 1) / kBufferAlignment *
-              kBufferAlignment;
+    offset +=
+        (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     return static_cast<uint32_t>(entry->buffers.size() - 1);
   };
   entry->ids = buffer("ids", DType::I32, {tokens});
@@ -68,15 +68,25 @@ inline std::unique_ptr<EntryT> MakeToyEntry(const std::string& name,
   LaunchT& sum = Add(entry->launches);
   sum.kernel = 0;
   sum.grid = {1, 1, 1};
-  sum.args = {buf(entry->seqs), scalar(tokens), scalar(tokens), buf(entry->ids),
-              Arg(0, 0, ArgKind::STATE), scalar(256), buf(sums)};
+  sum.args = {buf(entry->seqs),
+              scalar(tokens),
+              scalar(tokens),
+              buf(entry->ids),
+              Arg(0, 0, ArgKind::STATE),
+              scalar(256),
+              buf(sums)};
   sum.memory_bytes = 8 * tokens;
   LaunchT& logits = Add(entry->launches);
   logits.kernel = 1;
   logits.grid = {kToyVocab, 1, 1};
-  logits.args = {buf(entry->seqs), scalar(tokens), scalar(tokens), buf(sums),
-                 buf(entry->rows), Arg(0, 0, ArgKind::WEIGHT),
-                 Arg(0, 1, ArgKind::WEIGHT), buf(entry->logits)};
+  logits.args = {buf(entry->seqs),
+                 scalar(tokens),
+                 scalar(tokens),
+                 buf(sums),
+                 buf(entry->rows),
+                 Arg(0, 0, ArgKind::WEIGHT),
+                 Arg(0, 1, ArgKind::WEIGHT),
+                 buf(entry->logits)};
   logits.weight_bytes = 8 * kToyVocab;
   TapT& tap = Add(entry->taps);
   tap.name = "sums";
@@ -85,8 +95,8 @@ inline std::unique_ptr<EntryT> MakeToyEntry(const std::string& name,
   return entry;
 }
 
-// Weights in `weight_path`: F32 table [V] at `table_offset`, then V "experts" of
-// one F32 each, in reverse order.
+// Weights in `weight_path`: F32 table [V] at `table_offset`, then V "experts"
+// of one F32 each, in reverse order.
 inline PlanT MakeToyPlan(const std::string& weight_path = "toy.bin",
                          uint64_t table_offset = 0) {
   PlanT plan;
@@ -166,9 +176,8 @@ inline std::string PlanFileBytes(PlanT& plan,
     bytes.resize(plan.code_objects[i]->segment->offset());
     bytes += images[i];
   }
-  const FileHeader header =
-      MakeFileHeader(buffer.size(), bytes.size(),
-                     XXH3_64bits(buffer.data(), buffer.size()));
+  const FileHeader header = MakeFileHeader(
+      buffer.size(), bytes.size(), XXH3_64bits(buffer.data(), buffer.size()));
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }

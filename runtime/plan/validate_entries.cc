@@ -30,8 +30,8 @@ absl::Status ValidateBuffer(const Place& at, const Entry& entry,
                   " is empty or too large");
   }
   if (buffer.size() < *bytes) {
-    return at.Bad("size ", buffer.size(), ", shape ",
-                  ShapeText(buffer.shape()), " needs ", *bytes);
+    return at.Bad("size ", buffer.size(), ", shape ", ShapeText(buffer.shape()),
+                  " needs ", *bytes);
   }
   const auto end = CheckedAdd(buffer.offset(), buffer.size());
   if (buffer.offset() % kBufferAlignment != 0 || !end ||
@@ -59,7 +59,7 @@ absl::Status ValidateLifetimes(const Place& place, const Entry& entry) {
     return std::pair(buffers[a]->first(), a) <
            std::pair(buffers[b]->first(), b);
   });
-  std::map<uint64_t, uint32_t> alive;  // offset -> buffer
+  std::map<uint64_t, uint32_t> alive;            // offset -> buffer
   using Expiry = std::pair<uint32_t, uint64_t>;  // last, offset
   std::priority_queue<Expiry, std::vector<Expiry>, std::greater<>> expiries;
   for (const uint32_t index : order) {
@@ -169,10 +169,10 @@ absl::Status ValidateBoundary(const Place& place, const Entry& entry,
   }
   const Buffer& buffer = *entry.buffers()->Get(index);
   const auto* shape = buffer.shape();
-  const bool matches =
-      columns == 0 ? SizeOf(shape) == 1 && shape->Get(0) == rows
-                   : SizeOf(shape) == 2 && shape->Get(0) == rows &&
-                         shape->Get(1) == columns;
+  const bool matches = columns == 0
+                           ? SizeOf(shape) == 1 && shape->Get(0) == rows
+                           : SizeOf(shape) == 2 && shape->Get(0) == rows &&
+                                 shape->Get(1) == columns;
   if (buffer.dtype() != dtype || !matches) {
     return at.Bad("buffer ", Text(buffer.name()), " is ",
                   EnumNameDType(buffer.dtype()), " ", ShapeText(shape),
@@ -243,12 +243,11 @@ absl::Status ValidateEntry(const Place& at, const Plan& plan,
     return ValidateBoundary(at, entry, name, index, dtype, extent, columns,
                             input);
   };
+  GLM_RETURN_IF_ERROR(boundary("ids", entry.ids(), DType::I32, rows, 0, true));
   GLM_RETURN_IF_ERROR(
-      boundary("ids", entry.ids(), DType::I32, rows, 0, true));
-  GLM_RETURN_IF_ERROR(boundary("seqs", entry.seqs(), DType::I32,
-                               entry.sequences(), 4, true));
-  GLM_RETURN_IF_ERROR(boundary("rows", entry.rows(), DType::I32,
-                               entry.logit_rows(), 0, true));
+      boundary("seqs", entry.seqs(), DType::I32, entry.sequences(), 4, true));
+  GLM_RETURN_IF_ERROR(
+      boundary("rows", entry.rows(), DType::I32, entry.logit_rows(), 0, true));
   GLM_RETURN_IF_ERROR(boundary("logits", entry.logits(), DType::F32,
                                entry.logit_rows(), vocab, false));
   if (std::set{entry.ids(), entry.seqs(), entry.rows(), entry.logits()}

@@ -97,8 +97,8 @@ absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
   std::vector<bool> defines;  // instruction i defines a value
   for (uint32_t i = 0; i < SizeOf(program.code()); ++i) {
     const RowInst& inst = *program.code()->Get(i);
-    GLM_RETURN_IF_ERROR(ValidateInstruction(place.At("code", i, ""), program,
-                                            defines, inst));
+    GLM_RETURN_IF_ERROR(
+        ValidateInstruction(place.At("code", i, ""), program, defines, inst));
     defines.push_back(inst.op() != RowOp::STORE);
   }
   return absl::OkStatus();

@@ -140,7 +140,8 @@ absl::Status ValidateStates(const Place& place, const Plan& plan) {
     }
     if (state.tokens_per_row() > 0) {
       // floor: a row that is never complete needs no place.
-      const uint64_t rows = plan.model()->max_context() / state.tokens_per_row();
+      const uint64_t rows =
+          plan.model()->max_context() / state.tokens_per_row();
       if (state.shape()->Get(0) < rows) {
         return at.Bad(state.shape()->Get(0), " rows, a context of ",
                       plan.model()->max_context(), " tokens needs ", rows);

@@ -27,10 +27,17 @@ inline std::string Text(const flatbuffers::String* string) {
 // Bytes of one element; 0 for a code that plan.fbs does not know.
 inline uint64_t DTypeBytes(DType dtype) {
   switch (dtype) {
-    case DType::F32: case DType::I32: return 4;
-    case DType::BF16: case DType::F16: return 2;
-    case DType::I64: case DType::U64: return 8;
-    case DType::U8: return 1;
+    case DType::F32:
+    case DType::I32:
+      return 4;
+    case DType::BF16:
+    case DType::F16:
+      return 2;
+    case DType::I64:
+    case DType::U64:
+      return 8;
+    case DType::U8:
+      return 1;
   }
   return 0;
 }
@@ -84,9 +91,8 @@ class Place {
 
   template <typename... Args>
   absl::Status Bad(const Args&... args) const {
-    return absl::DataLossError(
-        absl::StrCat(text_, ": ", args...,
-                     "; the plan is damaged; compile it again"));
+    return absl::DataLossError(absl::StrCat(
+        text_, ": ", args..., "; the plan is damaged; compile it again"));
   }
 
  private:

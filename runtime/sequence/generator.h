@@ -36,8 +36,8 @@ const char* FinishReasonName(FinishReason reason);  // "stop", "length", ...
 
 struct GenerateOptions {
   SamplerOptions sampling;
-  uint32_t max_tokens = 0;         // 0: as many as the context holds
-  std::vector<int32_t> stop_ids;   // empty: never stops by itself
+  uint32_t max_tokens = 0;        // 0: as many as the context holds
+  std::vector<int32_t> stop_ids;  // empty: never stops by itself
 
   // Looked at before each step; generation ends with what there is.
   const std::atomic<bool>* cancel = nullptr;
@@ -57,7 +57,7 @@ struct GenerateResult {
   uint32_t cached_tokens = 0;  // of the prompt, already in the state
   double prefill_seconds = 0;  // up to the first sampled token
   double decode_seconds = 0;
-  uint32_t decode_steps = 0;   // timed by decode_seconds
+  uint32_t decode_steps = 0;  // timed by decode_seconds
 };
 
 // Not thread-safe, except for `cancel`.

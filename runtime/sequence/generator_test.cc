@@ -2,13 +2,13 @@
 // vocabulary, so a wrong position, chunk or reuse changes every later token.
 #include "runtime/sequence/generator.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <limits>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace glm {
 namespace {
@@ -60,9 +60,7 @@ class FakeRunner : public StepRunner {
     return absl::OkStatus();
   }
 
-  std::span<const float> logits(uint32_t row) const override {
-    return logits_;
-  }
+  std::span<const float> logits(uint32_t row) const override { return logits_; }
 
   std::vector<std::string> steps;  // "entry tokens:position+length"
   size_t fail_at = 0;

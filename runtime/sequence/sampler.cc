@@ -64,9 +64,9 @@ absl::StatusOr<int32_t> Sampler::Sample(std::span<const float> logits) {
     if (kept == sorted) {
       const auto from = candidates_.begin() + static_cast<ptrdiff_t>(sorted);
       sorted = std::min(candidates_.size(), sorted == 0 ? 256 : 8 * sorted);
-      std::partial_sort(
-          from, candidates_.begin() + static_cast<ptrdiff_t>(sorted),
-          candidates_.end(), before);
+      std::partial_sort(from,
+                        candidates_.begin() + static_cast<ptrdiff_t>(sorted),
+                        candidates_.end(), before);
     }
     sum += candidates_[kept++].first;
     if (sum >= wanted) break;

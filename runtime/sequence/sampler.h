@@ -9,8 +9,9 @@
 //   4. u = the next random number, times the prefix's sum; the first id whose
 //      running sum exceeds u
 // The random numbers are those of SplitMix64: state = seed at first, each draw
-// adds 0x9e3779b97f4a7c15 and mixes; the upper 53 bits / 2^53 are u. So the same
-// seed and the same logits give the same text on every machine and release.
+// adds 0x9e3779b97f4a7c15 and mixes; the upper 53 bits / 2^53 are u. So the
+// same seed and the same logits give the same text on every machine and
+// release.
 //
 // It knows no stop ids and keeps no text.
 #ifndef GLM_RUNTIME_SEQUENCE_SAMPLER_H_

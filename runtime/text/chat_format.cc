@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/text/prompt_builder.h"
 #include "runtime/text/python_json.h"
-#include "runtime/text/utf8.h"
 
 namespace glm::text {
 namespace {
@@ -34,82 +34,13 @@ constexpr std::string_view kToolsAfter =
     "<arg_value>{arg-value-1}</arg_value><arg_key>{arg-key-2}</arg_key>"
     "<arg_value>{arg-value-2}</arg_value>...</tool_call>";
 
-// Segments in the making.
-class Prompt {
- public:
-  void Control(std::string_view text) { Append(text, true); }
-  void Text(std::string_view text) { Append(text, false); }
-  void Append(std::string_view text, bool control) {
-    if (text.empty()) {
-      return;
-    }
-    if (segments_.empty() || segments_.back().control != control) {
-      segments_.push_back({"", control});
-    }
-    segments_.back().text += text;
-  }
-
-  // Bytes [begin, end) of `from` as they are.
-  void Slice(const std::vector<Segment>& from, size_t begin, size_t end) {
-    size_t offset = 0;
-    for (const Segment& segment : from) {
-      size_t first = std::max(begin, offset);
-      size_t last = std::min(end, offset + segment.text.size());
-      if (first < last) {
-        Append(std::string_view(segment.text)
-                   .substr(first - offset, last - first),
-               segment.control);
-      }
-      offset += segment.text.size();
-    }
-  }
-
-  std::vector<Segment> Take() { return std::move(segments_); }
-
- private:
-  std::vector<Segment> segments_;
-};
-
-// What Python's str.strip() removes.
-bool IsPythonSpace(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 ||
-         c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
-
-// Narrows [begin, end) of `text` to what str.strip() leaves.
-void Strip(std::string_view text, size_t& begin, size_t& end) {
-  size_t valid_end = begin + ValidUtf8Prefix(text.substr(begin, end - begin));
-  while (begin < valid_end) {
-    size_t next = begin;
-    if (!IsPythonSpace(NextCodePoint(text, next))) {
-      break;
-    }
-    begin = next;
-  }
-  while (end > begin) {
-    size_t last = end - 1;
-    while (last > begin && (static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) {
-      --last;
-    }
-    std::string_view character = text.substr(last, end - last);
-    size_t position = last;
-    if (ValidUtf8Prefix(character) != character.size() ||
-        !IsPythonSpace(NextCodePoint(text, position)) || position != end) {
-      break;
-    }
-    end = last;
-  }
-}
-
 std::string At(const char* list, size_t index) {
   return absl::StrCat(list, "[", index, "]");
 }
 
 absl::StatusOr<std::vector<Segment>> Visible(
     std::span<const ContentPart> parts, size_t message_index) {
-  Prompt out;
+  PromptBuilder out;
   for (const ContentPart& part : parts) {
     if (part.placeholder_count < 0 ||
         part.placeholder_count > kMaxPlaceholders) {
@@ -213,7 +144,7 @@ class Renderer {
   std::vector<Segment> References(const Message& message) const;
 
   const ChatRequest& request_;
-  Prompt prompt_;
+  PromptBuilder prompt_;
   // Assistant turns from this message on keep their reasoning.
   size_t keep_reasoning_from_ = 0;
 };
@@ -259,7 +190,7 @@ absl::Status Renderer::Assistant(const Message& message, size_t index) {
                     : before.substr(open + kThinkOpen.size());
     begin = content.rfind(kThinkClose) + kThinkClose.size();
   }
-  Strip(content, begin, end);
+  PythonStrip(content, begin, end);
 
   prompt_.Control("<|assistant|><think>");
   if (reasoning && index >= keep_reasoning_from_) {
@@ -286,7 +217,7 @@ absl::Status Renderer::Assistant(const Message& message, size_t index) {
 }
 
 std::vector<Segment> Renderer::References(const Message& message) const {
-  Prompt out;
+  PromptBuilder out;
   out.Control("<tools>\n");
   for (const ContentPart& part : message.content) {
     if (part.kind != ContentPart::Kind::kToolReference) {

@@ -144,8 +144,8 @@ TEST(ChatFormatTest, RendersToolsWithoutStrictAndDeferred) {
   chat.tools.push_back(*ParseJson(R"({"name":"late","defer_loading":true})"));
   EXPECT_EQ(
       Middle(chat),
-      "<|system|>\n# Tools\n\nYou may call one or more functions to assist with "
-      "the user query.\n\nYou are provided with function signatures within "
+      "<|system|>\n# Tools\n\nYou may call one or more functions to assist "
+      "with the user query.\n\nYou are provided with function signatures within "
       "<tools></tools> XML tags:\n<tools>\n"
       "{\"name\": \"get_weather\", \"description\": \"Weather\", "
       "\"parameters\": {\"type\": \"object\", \"properties\": {\"city\": "

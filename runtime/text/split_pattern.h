@@ -21,7 +21,8 @@ namespace glm::text {
 
 // The pattern that GPT-2 introduced, meant by "ByteLevel" with use_regex true.
 inline constexpr std::string_view kGpt2Pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|)"
+    R"( ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 struct TranslatedPattern {
   // Exact on every text.

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/text/byte_level.h"
-#include "runtime/text/split_pattern.h"
+#include "runtime/text/tokenizer_json_fields.h"
 
 namespace glm::text {
 namespace {
@@ -22,201 +22,27 @@ constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 constexpr size_t kMaxTokens = size_t{1} << 20;
 constexpr size_t kMaxMerges = size_t{1} << 22;
 constexpr size_t kMaxTokenBytes = 16 << 10;
-constexpr std::string_view kRemedy =
-    "; use the tokenizer.json of the checkpoint, unchanged";
 
-// A value of hostile length in an error message.
-std::string Quoted(std::string_view text) {
-  constexpr size_t kShown = 60;
-  std::string shown = absl::StrCat("'", std::string(text.substr(0, kShown)));
-  return shown + (text.size() > kShown ? "...'" : "'");
-}
-
-class Reader {
+class Reader : private TokenizerJsonFields {
  public:
-  explicit Reader(std::string_view file_name) : file_name_(file_name) {}
+  explicit Reader(std::string_view file_name)
+      : TokenizerJsonFields(file_name) {}
 
   absl::StatusOr<TokenizerSpec> Read(std::string_view bytes);
 
  private:
-  template <typename... Parts>
-  absl::Status Invalid(const Parts&... parts) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_name_, ": ", parts..., std::string(kRemedy)));
-  }
-  template <typename... Parts>
-  absl::Status Unsupported(const Parts&... parts) const {
-    return absl::UnimplementedError(absl::StrCat(
-        file_name_, ": ", parts...,
-        " is not supported; this runtime reads byte-level BPE tokenizers as "
-        "GLM and Qwen checkpoints have them"));
-  }
-
-  // Members with a default, as the format leaves many out.
-  absl::StatusOr<bool> Flag(const json& object, const char* key,
-                            std::string_view where, bool otherwise) const;
-  absl::StatusOr<std::string> Type(const json& component,
-                                   std::string_view where) const;
-
-  absl::Status Normalizer(const json& root);
-  absl::Status PreTokenizer(const json& root);
-  absl::Status ByteLevelOptions(const json& component);
-  absl::Status PostProcessor(const json& root) const;
-  absl::Status Decoder(const json& root) const;
-  absl::Status ModelOptions(const json& model);
   absl::Status Vocabulary(const json& model);
   absl::Status AddedTokens(const json& root);
   absl::Status Bytes();
   absl::Status Merges(const json& model);
   absl::Status OneMerge(const json& entry, size_t rank);
 
-  std::string file_name_;
   TokenizerSpec spec_;
   std::vector<bool> known_;                            // by id
   absl::flat_hash_map<std::string, int32_t> written_;  // as in model.vocab
   absl::flat_hash_set<int32_t> added_ids_;
   absl::flat_hash_set<std::string> added_contents_;
 };
-
-absl::StatusOr<bool> Reader::Flag(const json& object, const char* key,
-                                  std::string_view where,
-                                  bool otherwise) const {
-  auto found = object.find(key);
-  if (found == object.end() || found->is_null()) {
-    return otherwise;
-  }
-  if (!found->is_boolean()) {
-    return Invalid(std::string(where), ".", key, " is no boolean");
-  }
-  return found->get<bool>();
-}
-
-absl::StatusOr<std::string> Reader::Type(const json& component,
-                                         std::string_view where) const {
-  if (component.is_object()) {
-    auto type = component.find("type");
-    if (type != component.end() && type->is_string()) {
-      return type->get<std::string>();
-    }
-  }
-  return Invalid(std::string(where), " is no object with a type");
-}
-
-absl::Status Reader::Normalizer(const json& root) {
-  auto found = root.find("normalizer");
-  if (found == root.end() || found->is_null()) {
-    return absl::OkStatus();
-  }
-  GLM_ASSIGN_OR_RETURN(std::string type, Type(*found, "normalizer"));
-  if (type != "NFC") {
-    return Unsupported("normalizer ", Quoted(type));
-  }
-  spec_.nfc = true;
-  return absl::OkStatus();
-}
-
-absl::Status Reader::ByteLevelOptions(const json& component) {
-  GLM_ASSIGN_OR_RETURN(
-      bool prefix, Flag(component, "add_prefix_space", "pre_tokenizer", true));
-  if (prefix) {
-    return Unsupported("pre_tokenizer 'ByteLevel' with add_prefix_space");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Reader::PreTokenizer(const json& root) {
-  auto found = root.find("pre_tokenizer");
-  if (found == root.end() || found->is_null()) {
-    return Unsupported("a tokenizer without pre_tokenizer");
-  }
-  GLM_ASSIGN_OR_RETURN(std::string type, Type(*found, "pre_tokenizer"));
-  if (type == "ByteLevel") {
-    GLM_ASSIGN_OR_RETURN(bool regex,
-                         Flag(*found, "use_regex", "pre_tokenizer", true));
-    if (!regex) {
-      return Unsupported("pre_tokenizer 'ByteLevel' alone without use_regex");
-    }
-    spec_.split_pattern = kGpt2Pattern;
-    return ByteLevelOptions(*found);
-  }
-  if (type != "Sequence") {
-    return Unsupported("pre_tokenizer ", Quoted(type));
-  }
-  auto parts = found->find("pretokenizers");
-  if (parts == found->end() || !parts->is_array() || parts->size() != 2) {
-    return Unsupported("a pre_tokenizer 'Sequence' that is not Split, "
-                       "ByteLevel");
-  }
-  const json& split = (*parts)[0];
-  const json& byte_level = (*parts)[1];
-  GLM_ASSIGN_OR_RETURN(std::string first, Type(split, "pretokenizers[0]"));
-  GLM_ASSIGN_OR_RETURN(std::string second,
-                       Type(byte_level, "pretokenizers[1]"));
-  if (first != "Split" || second != "ByteLevel") {
-    return Unsupported("pre_tokenizer 'Sequence' of ", Quoted(first), ", ",
-                       Quoted(second));
-  }
-  GLM_ASSIGN_OR_RETURN(bool invert, Flag(split, "invert", "Split", false));
-  auto behavior = split.find("behavior");
-  if (invert || behavior == split.end() || *behavior != "Isolated") {
-    return Unsupported("pre_tokenizer 'Split' that is inverted or whose "
-                       "behavior is not 'Isolated'");
-  }
-  auto pattern = split.find("pattern");
-  if (pattern == split.end() || !pattern->is_object() ||
-      !pattern->contains("Regex") || !(*pattern)["Regex"].is_string()) {
-    return Unsupported("pre_tokenizer 'Split' without a Regex");
-  }
-  spec_.split_pattern = (*pattern)["Regex"].get<std::string>();
-  GLM_ASSIGN_OR_RETURN(bool regex,
-                       Flag(byte_level, "use_regex", "ByteLevel", true));
-  if (regex) {
-    return Unsupported("pre_tokenizer 'ByteLevel' with use_regex after 'Split'");
-  }
-  return ByteLevelOptions(byte_level);
-}
-
-absl::Status Reader::PostProcessor(const json& root) const {
-  auto found = root.find("post_processor");
-  if (found == root.end() || found->is_null()) {
-    return absl::OkStatus();
-  }
-  GLM_ASSIGN_OR_RETURN(std::string type, Type(*found, "post_processor"));
-  return type == "ByteLevel" ? absl::OkStatus()
-                             : Unsupported("post_processor ", Quoted(type));
-}
-
-absl::Status Reader::Decoder(const json& root) const {
-  auto found = root.find("decoder");
-  if (found == root.end() || found->is_null()) {
-    return Unsupported("a tokenizer without decoder");
-  }
-  GLM_ASSIGN_OR_RETURN(std::string type, Type(*found, "decoder"));
-  return type == "ByteLevel" ? absl::OkStatus()
-                             : Unsupported("decoder ", Quoted(type));
-}
-
-absl::Status Reader::ModelOptions(const json& model) {
-  GLM_ASSIGN_OR_RETURN(std::string type, Type(model, "model"));
-  if (type != "BPE") {
-    return Unsupported("model ", Quoted(type));
-  }
-  for (const char* key : {"dropout", "continuing_subword_prefix",
-                          "end_of_word_suffix", "unk_token"}) {
-    auto found = model.find(key);
-    if (found != model.end() && !found->is_null() && *found != "") {
-      return Unsupported("model.", key);
-    }
-  }
-  GLM_ASSIGN_OR_RETURN(bool fallback,
-                       Flag(model, "byte_fallback", "model", false));
-  if (fallback) {
-    return Unsupported("model.byte_fallback");
-  }
-  GLM_ASSIGN_OR_RETURN(spec_.ignore_merges,
-                       Flag(model, "ignore_merges", "model", false));
-  return absl::OkStatus();
-}
 
 absl::Status Reader::Vocabulary(const json& model) {
   auto vocab = model.find("vocab");
@@ -377,7 +203,8 @@ absl::Status Reader::OneMerge(const json& entry, size_t rank) {
     auto found = written_.find(*text);
     if (found == written_.end()) {
       return Invalid("model.merges[", rank, "] names or makes the token ",
-                     Quoted(*text), ", which is no ordinary token of model.vocab");
+                     Quoted(*text),
+                     ", which is no ordinary token of model.vocab");
     }
     *id = found->second;
   }
@@ -417,19 +244,12 @@ absl::StatusOr<TokenizerSpec> Reader::Read(std::string_view bytes) {
   if (!root.is_object()) {
     return Invalid("the file is no JSON object; it may be cut short");
   }
-  auto model = root.find("model");
-  if (model == root.end()) {
-    return Invalid("the file has no model");
-  }
-  GLM_RETURN_IF_ERROR(ModelOptions(*model));
-  GLM_RETURN_IF_ERROR(Normalizer(root));
-  GLM_RETURN_IF_ERROR(PreTokenizer(root));
-  GLM_RETURN_IF_ERROR(PostProcessor(root));
-  GLM_RETURN_IF_ERROR(Decoder(root));
+  GLM_RETURN_IF_ERROR(ReadTokenizerComponents(root, *this, spec_));
+  const json& model = root["model"];
   GLM_RETURN_IF_ERROR(AddedTokens(root));
-  GLM_RETURN_IF_ERROR(Vocabulary(*model));
+  GLM_RETURN_IF_ERROR(Vocabulary(model));
   GLM_RETURN_IF_ERROR(Bytes());
-  GLM_RETURN_IF_ERROR(Merges(*model));
+  GLM_RETURN_IF_ERROR(Merges(model));
   return std::move(spec_);
 }
 

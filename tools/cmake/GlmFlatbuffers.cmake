@@ -15,5 +15,5 @@ function(glm_flatbuffers name schema)
   add_custom_target(${name}_gen DEPENDS ${out})
   add_library(${name} INTERFACE)
   add_dependencies(${name} ${name}_gen)
-  target_link_libraries(${name} INTERFACE flatbuffers)
+  # Header-only use: nothing to link.
 endfunction()

@@ -3,8 +3,8 @@
 //   glm-tokenize [--added] [--decode] [--time] TOKENIZER.JSON < TEXTS
 //
 // Standard input holds records: the size in bytes as a decimal number, a
-// newline, the bytes. For each record one line of JSON: an array of ids, or with
-// --decode an object with "ids" and "text", the decoding of the ids. --added
+// newline, the bytes. For each record one line of JSON: an array of ids, or
+// with --decode an object with "ids" and "text", the decoding of the ids. --added
 // turns text that spells an added token into that token. --time prints the
 // throughput to standard error.
 //

@@ -1,4 +1,5 @@
 // glmrun chat: a conversation on the terminal.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -6,8 +7,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -28,8 +27,8 @@ struct Options {
   std::string effort;
 };
 
-// The conversation as ids. What the model wrote stays as the very tokens that it
-// wrote, so each prompt extends what the state holds.
+// The conversation as ids. What the model wrote stays as the very tokens that
+// it wrote, so each prompt extends what the state holds.
 class Conversation {
  public:
   Conversation(const text::Tokenizer& tokenizer, const Options& options)
@@ -109,10 +108,9 @@ absl::Status Answer(const std::string& message, Session& session,
                     Generator& generator, Conversation& conversation,
                     const GenerateOptions& base) {
   GLM_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, conversation.Ask(message));
-  GLM_ASSIGN_OR_RETURN(
-      auto splitter,
-      text::ReasoningSplitter::Create(*session.tokenizer,
-                                      conversation.inside_thinking()));
+  GLM_ASSIGN_OR_RETURN(auto splitter,
+                       text::ReasoningSplitter::Create(
+                           *session.tokenizer, conversation.inside_thinking()));
   text::ReasoningTextSplitter text(*session.tokenizer, splitter,
                                    {.skip_special = true});
   StreamWriter out(stdout);
@@ -146,7 +144,8 @@ absl::Status Chat(const Options& options) {
   generation.cancel = interrupts.flag();
   const bool terminal = IsTerminal(stdin);
   if (terminal) {
-    std::fprintf(stderr, "%s, context %u tokens. /reset starts afresh, /quit "
+    std::fprintf(stderr,
+                 "%s, context %u tokens. /reset starts afresh, /quit "
                  "leaves, Ctrl-C stops an answer.\n",
                  session->executor->model().name.c_str(),
                  session->executor->model().max_context);
@@ -180,7 +179,8 @@ void AddChat(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("chat", "Talk with the model on the terminal");
   command->footer(
-      "Commands inside: /reset starts a new conversation, /quit leaves. Ctrl-C\n"
+      "Commands inside: /reset starts a new conversation, /quit leaves. "
+      "Ctrl-C\n"
       "stops the answer, twice quits. With input from a pipe each line is a\n"
       "message.\n"
       "\n"
@@ -192,9 +192,8 @@ void AddChat(CLI::App& app, Run& run) {
   command->add_option("--effort", options->effort,
                       "Reasoning effort: low, high or max");
   AddSamplingOptions(*command, options->sampling);
-  command->callback([options, &run] {
-    run = [options] { return Chat(*options); };
-  });
+  command->callback(
+      [options, &run] { run = [options] { return Chat(*options); }; });
 }
 
 }  // namespace glm::tools

@@ -1,13 +1,12 @@
 // glmrun generate: one prompt, one answer.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -98,9 +97,8 @@ absl::StatusOr<Prompt> MakePrompt(const Options& options,
   const text::Tokenizer& tokenizer = *session.tokenizer;
   if (options.prompt) {
     GLM_ASSIGN_OR_RETURN(
-        prompt.ids,
-        tokenizer.Encode(*options.prompt,
-                         {.parse_added_tokens = options.special}));
+        prompt.ids, tokenizer.Encode(*options.prompt,
+                                     {.parse_added_tokens = options.special}));
     prompt.output = std::make_unique<PlainOutput>(tokenizer);
     return prompt;
   }
@@ -113,8 +111,8 @@ absl::StatusOr<Prompt> MakePrompt(const Options& options,
   GLM_ASSIGN_OR_RETURN(auto splitter,
                        text::ReasoningSplitter::Create(
                            tokenizer, text::EndsInsideThinking(segments)));
-  prompt.output = std::make_unique<ChatOutput>(text::ReasoningTextSplitter(
-      tokenizer, splitter, {.skip_special = true}));
+  prompt.output = std::make_unique<ChatOutput>(
+      text::ReasoningTextSplitter(tokenizer, splitter, {.skip_special = true}));
   return prompt;
 }
 
@@ -189,10 +187,10 @@ void AddGenerate(CLI::App& app, Run& run) {
       "--json\n");
   AddSessionOptions(*command, options->session);
   auto* prompt = command->add_option_group("Prompt", "One of");
-  prompt->add_option("--prompt", options->prompt,
-                     "Text to continue, as it is");
-  prompt->add_option("--prompt-ids", options->prompt_ids,
-                     "Token ids to continue, separated by commas")
+  prompt->add_option("--prompt", options->prompt, "Text to continue, as it is");
+  prompt
+      ->add_option("--prompt-ids", options->prompt_ids,
+                   "Token ids to continue, separated by commas")
       ->delimiter(',');
   prompt->add_option("--chat", options->chat,
                      "A user's message; answered in the chat format");
@@ -204,9 +202,8 @@ void AddGenerate(CLI::App& app, Run& run) {
   AddSamplingOptions(*command, options->sampling);
   command->add_flag("--json", options->json,
                     "One JSON object on stdout instead of streamed text");
-  command->callback([options, &run] {
-    run = [options] { return Generate(*options); };
-  });
+  command->callback(
+      [options, &run] { run = [options] { return Generate(*options); }; });
 }
 
 }  // namespace glm::tools

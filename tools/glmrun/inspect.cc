@@ -1,12 +1,11 @@
 // glmrun inspect: what a plan holds and needs. Opens no weight file.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "runtime/base/status_macros.h"
-#include "runtime/executor/bound_entry.h"
+#include "runtime/executor/describe.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
@@ -28,8 +27,8 @@ const char* Text(const flatbuffers::String* string) {
 void PrintModel(const plan::Plan& plan) {
   const plan::Model& model = *plan.model();
   std::printf("model        %s, %u layers, hidden %u, vocab %u, context %u\n",
-              Text(model.name()), model.layers(), model.hidden(),
-              model.vocab(), model.max_context());
+              Text(model.name()), model.layers(), model.hidden(), model.vocab(),
+              model.max_context());
   if (model.experts() > 0) {
     std::printf("experts      %u, %u a token\n", model.experts(),
                 model.experts_per_token());
@@ -114,12 +113,12 @@ void AddInspect(CLI::App& app, Run& run) {
   command->add_option("plan", options->plan_path, "The .glmplan file")
       ->required()
       ->type_name("PLAN");
-  command->add_option("--slots", options->slots, "Sequences to plan for", true)
+  command->add_option("--slots", options->slots, "Sequences to plan for")
+      ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_flag("--launches", options->launches, "List every launch");
-  command->callback([options, &run] {
-    run = [options] { return Inspect(*options); };
-  });
+  command->callback(
+      [options, &run] { run = [options] { return Inspect(*options); }; });
 }
 
 }  // namespace glm::tools

@@ -1,8 +1,7 @@
 // glmrun: runs plans that glmc compiled.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "tools/glmrun/command.h"
 
@@ -55,8 +54,7 @@ int main(int argc, char** argv) {
   const absl::Status status = run();
   if (!status.ok()) {
     std::fflush(stdout);
-    std::fprintf(stderr, "glmrun: %s\n",
-                 std::string(status.message()).c_str());
+    std::fprintf(stderr, "glmrun: %s\n", std::string(status.message()).c_str());
   }
   return ExitCodeOf(status);
 }

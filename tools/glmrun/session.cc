@@ -1,10 +1,9 @@
 #include "tools/glmrun/session.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <random>
 #include <string_view>
-
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -40,9 +39,10 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
 }
 
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
-  command.add_option("--max-tokens", options.max_tokens,
-                     "Stop after this many tokens, 0: when the context is full",
-                     true);
+  command
+      .add_option("--max-tokens", options.max_tokens,
+                  "Stop after this many tokens, 0: when the context is full")
+      ->capture_default_str();
   auto* greedy = command.add_flag("--greedy", options.greedy,
                                   "Always take the likeliest token");
   command
@@ -102,9 +102,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
 
 absl::Status Session::NeedTokenizer() const {
   if (tokenizer != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      plan->path(), ": holds no tokenizer; use generate --prompt-ids, or "
-      "compile it from a checkpoint with a tokenizer.json"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(plan->path(),
+                   ": holds no tokenizer; use generate --prompt-ids, or "
+                   "compile it from a checkpoint with a tokenizer.json"));
 }
 
 GenerateOptions Session::Generation(const SamplingOptions& options) const {

@@ -13,8 +13,9 @@ namespace glm::tools {
 
 bool IsTerminal(std::FILE* stream);
 
-// While one exists, SIGINT and SIGTERM set `flag` instead of ending the process.
-// A second signal before `Clear` ends it at once, with code 130. One at a time.
+// While one exists, SIGINT and SIGTERM set `flag` instead of ending the
+// process. A second signal before `Clear` ends it at once, with code 130. One
+// at a time.
 class Interrupts {
  public:
   Interrupts();

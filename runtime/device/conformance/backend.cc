@@ -6,9 +6,16 @@ namespace glm {
 
 const std::vector<Backend>& Backends() {
   static const auto* backends = new std::vector<Backend>{
-      {"host", "host", "x86-64", GLM_TOY_KERNELS,
-       [] { return CreateHostDevice({.threads = 3}); }, {}},
-      {"host_discrete", "host", "x86-64", GLM_TOY_KERNELS,
+      {"host",
+       "host",
+       "x86-64",
+       GLM_TOY_KERNELS,
+       [] { return CreateHostDevice({.threads = 3}); },
+       {}},
+      {"host_discrete",
+       "host",
+       "x86-64",
+       GLM_TOY_KERNELS,
        [] { return CreateHostDevice({.threads = 2, .discrete = true}); },
        {{"MappedMemoryIsSeenByKernels",
          "memory of its own; weights are always copied"}}},

@@ -1,4 +1,7 @@
 // What every device must do, whatever it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -7,9 +10,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "runtime/device/conformance/backend.h"
 
@@ -95,9 +95,8 @@ TEST_P(DeviceTest, MemoryIsZeroAlignedAndVisibleAsPromised) {
 }
 
 TEST_P(DeviceTest, AllocationOfNothingIsRefused) {
-  EXPECT_EQ(
-      device_->Allocate(0, MemoryKind::kDevice, "bank").status().code(),
-      absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(device_->Allocate(0, MemoryKind::kDevice, "bank").status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(DeviceTest, AllocationOfTooMuchIsRefusedWithItsPurpose) {
@@ -121,9 +120,10 @@ TEST_P(DeviceTest, CopyOutsideItsMemoryIsRefused) {
 TEST_P(DeviceTest, EveryBlockRunsOnceWithItsCoordinates) {
   auto out = Allocate(4 * 3 * 5 * 4 * 3, MemoryKind::kDevice);
   const uint64_t args[] = {out->address()};
-  ASSERT_TRUE(queue_->Launch({.kernel = Find("test_coordinates"),
-                              .grid = {5, 4, 3},
-                              .args = args})
+  ASSERT_TRUE(queue_
+                  ->Launch({.kernel = Find("test_coordinates"),
+                            .grid = {5, 4, 3},
+                            .args = args})
                   .ok());
   const std::vector<uint32_t> values = Read(*out, 180);
   for (uint32_t i = 0; i < 60; ++i) {
@@ -238,8 +238,7 @@ TEST_P(DeviceTest, TwoModulesFromTheSameImageBothWork) {
 }
 
 TEST_P(DeviceTest, CodeObjectsOfOthersAreRefusedWithTheRemedy) {
-  EXPECT_TRUE(
-      device_->CheckCodeObject(GetParam().target, GetParam().isa).ok());
+  EXPECT_TRUE(device_->CheckCodeObject(GetParam().target, GetParam().isa).ok());
   EXPECT_EQ(device_->CheckCodeObject("another", "").code(),
             absl::StatusCode::kNotFound);
   const absl::Status status =
@@ -250,8 +249,7 @@ TEST_P(DeviceTest, CodeObjectsOfOthersAreRefusedWithTheRemedy) {
 
 TEST_P(DeviceTest, MappedMemoryIsSeenByKernels) {
   const uint32_t value = 7;
-  auto mapped =
-      device_->MapHostMemory(std::as_bytes(std::span(&value, 1)));
+  auto mapped = device_->MapHostMemory(std::as_bytes(std::span(&value, 1)));
   ASSERT_TRUE(mapped.ok()) << mapped.status();
   auto total = Allocate(4, MemoryKind::kDevice);
   const uint64_t address = (*mapped)->address();
@@ -262,9 +260,8 @@ TEST_P(DeviceTest, MappedMemoryIsSeenByKernels) {
   EXPECT_THAT(Read(*total, 1), ElementsAre(7u));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Backends, DeviceTest, ::testing::ValuesIn(Backends()),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceTest, ::testing::ValuesIn(Backends()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace glm

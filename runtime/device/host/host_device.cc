@@ -118,8 +118,8 @@ std::string HostIsa() {
 absl::StatusOr<std::unique_ptr<Device>> CreateHostDevice(
     const HostDeviceOptions& options) {
   if (options.threads < 0 || options.threads > 1024) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "thread count ", options.threads, ", expected 0 to 1024"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("thread count ", options.threads, ", expected 0 to 1024"));
   }
   return std::unique_ptr<Device>(std::make_unique<HostDevice>(options));
 }

@@ -28,9 +28,9 @@ absl::StatusOr<std::unique_ptr<Memory>> HostMemory::Allocate(
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes for ", name, ": ",
-                     std::strerror(errno)));
+    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes,
+                                                     " bytes for ", name, ": ",
+                                                     std::strerror(errno)));
   }
   // Fewer page faults and TLB misses; a refusal costs nothing else.
   if (bytes >= kHugePage) ::madvise(data, bytes, MADV_HUGEPAGE);

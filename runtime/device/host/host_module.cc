@@ -41,8 +41,7 @@ bool IsWholeLibrary(std::span<const std::byte> image) {
   }
   for (size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    std::memcpy(&segment,
-                image.data() + header.e_phoff + i * sizeof(segment),
+    std::memcpy(&segment, image.data() + header.e_phoff + i * sizeof(segment),
                 sizeof(segment));
     if (segment.p_offset > image.size() ||
         segment.p_filesz > image.size() - segment.p_offset) {
@@ -92,9 +91,8 @@ absl::StatusOr<const Kernel*> HostModule::Find(std::string_view name) {
   if (kernel == nullptr) {
     void* symbol = ::dlsym(library_, std::string(name).c_str());
     if (symbol == nullptr) {
-      return absl::NotFoundError(
-          absl::StrCat(name_, ": the host code object has no kernel ",
-                       std::string(name)));
+      return absl::NotFoundError(absl::StrCat(
+          name_, ": the host code object has no kernel ", std::string(name)));
     }
     kernel = std::make_unique<HostKernel>(
         reinterpret_cast<HostKernelFunction>(symbol));

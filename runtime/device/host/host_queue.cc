@@ -31,9 +31,9 @@ absl::Status HostQueue::Copy(const Memory& to, uint64_t to_offset,
                              const Memory& from, uint64_t from_offset,
                              uint64_t bytes) {
   if (!InRange(to, to_offset, bytes) || !InRange(from, from_offset, bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "copy of ", bytes, " bytes from ", from_offset, " of ", from.size(),
-        " to ", to_offset, " of ", to.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("copy of ", bytes, " bytes from ", from_offset, " of ",
+                     from.size(), " to ", to_offset, " of ", to.size()));
   }
   const uint64_t target = to.address() + to_offset;
   const uint64_t source = from.address() + from_offset;
@@ -58,8 +58,8 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
   launch.grid = call.grid;
   launch.blocks = uint64_t{call.grid[0]} * call.grid[1] * call.grid[2];
   launch.first_arg = 0;
-  launch.parallel = launch.blocks > 1 &&
-                    (call.cost_ns == 0 || call.cost_ns >= kInlineNs);
+  launch.parallel =
+      launch.blocks > 1 && (call.cost_ns == 0 || call.cost_ns >= kInlineNs);
   if (capture_ == nullptr) {
     Run(launch, call.args.data());
     return absl::OkStatus();

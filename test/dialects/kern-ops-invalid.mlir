@@ -1,0 +1,126 @@
+// RUN: glm-opt %s --split-input-file --verify-diagnostics
+
+// One case for each way to break a label of KernOps.td.
+
+// expected-error@+1 {{expects dims exactly for a rowwise kernel}}
+kern.kernel @kernel_c1 "rowwise" template "" params [] threads 256 {}
+
+// -----
+
+// expected-error@+1 {{expects dims exactly for a rowwise kernel}}
+kern.kernel @kernel_c1 "linear" template "Linear" params [1] threads 256 dims [-1, 8] {}
+
+// -----
+
+// The rows of a launch are its first dimension, never part of the kernel.
+// expected-error@+1 {{expects two or more dims that begin with -1 and a body}}
+kern.kernel @kernel_c1 "rowwise" template "" params [] threads 256 dims [2, 8] {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+}
+
+// -----
+
+// A kernel of rows without columns would loop over the rows.
+// expected-error@+1 {{expects two or more dims that begin with -1 and a body}}
+kern.kernel @kernel_c1 "rowwise" template "" params [] threads 256 dims [-1] {
+  %0 = kern.load 0 [1] + 0 : f32
+}
+
+// -----
+
+// expected-error@+1 {{expects two or more dims that begin with -1 and a body}}
+kern.kernel @kernel_c1 "rowwise" template "" params [] threads 256 dims [-1, 8] {}
+
+// -----
+
+kern.kernel @load_c1 "rowwise" template "" params [] threads 256 dims [-1, 8] {
+  // expected-error@+1 {{expects a coefficient for each dim of the kernel}}
+  %0 = kern.load 0 [1] + 0 : f32
+}
+
+// -----
+
+kern.kernel @store_c1 "rowwise" template "" params [] threads 256 dims [-1, 8] {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+  // expected-error@+1 {{expects a coefficient for each dim of the kernel}}
+  kern.store %0 to 1 [1, 8, 1] + 0 : f32
+}
+
+// -----
+
+// A type, hence without a label.
+kern.kernel @load_type "rowwise" template "" params [] threads 256 dims [-1, 8] {
+  // expected-error@+1 {{attribute 'type' failed to satisfy constraint}}
+  %0 = kern.load 0 [8, 1] + 0 : i32
+}
+
+// -----
+
+kern.kernel @row_reduce_c1 "rowwise" template "" params [] threads 256 dims [-1, 8] {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+  // expected-error@+1 {{expects kind add or max, got mul}}
+  %1 = kern.row_reduce "mul" %0
+}
+
+// -----
+
+func.func @weight_c1() {
+  // expected-error@+1 {{names no weight: @w}}
+  %0 = kern.weight @w : memref<8xf32>
+  return
+}
+
+// -----
+
+glm.weight @w : tensor<8xf32>
+func.func @state_c1() {
+  // expected-error@+1 {{names no state: @w}}
+  %0 = kern.state @w : memref<8xf32>
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c1() {
+  // expected-error@+1 {{expects a grid of three positive sizes}}
+  kern.launch @k grid [1, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c1() {
+  // expected-error@+1 {{expects a grid of three positive sizes}}
+  kern.launch @k grid [1, 0, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c2() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{writes argument 1, which is no buffer}}
+  kern.launch @k grid [1, 1, 1](%0 : memref<8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c2() {
+  %0 = arith.constant 0 : i64
+  // expected-error@+1 {{writes argument 0, which is no buffer}}
+  kern.launch @k grid [1, 1, 1](%0 : i64) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+func.func @launch_c3() {
+  // expected-error@+1 {{names no kernel: @k}}
+  kern.launch @k grid [1, 1, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}

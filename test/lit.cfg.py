@@ -1,0 +1,34 @@
+# Tests of the compiler: IR, passes, generated source, the command line of glmc.
+#
+#   lit-22 -sv build/test          all; build/ is the configured build folder
+#   lit-22 -sv build/test --filter passes/
+#
+# Substitutions: %nano is the checkpoint in the repository, %config the release's
+# config.json, %exits N runs a command that must end with exit code N.
+
+import os
+
+import lit.formats
+
+config.name = "glm"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["golden", "inputs", "kernels", "numerics", "tokenizer"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.glm_build_dir, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.glm_bin_dir, config.llvm_tools_dir, config.environment.get("PATH", "")]
+)
+# Code objects of the tests are cached beside them, never in the user's cache.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+
+glm53 = os.path.join(config.glm_source_dir, "models", "glm53")
+config.substitutions += [
+    ("%nano", os.path.join(glm53, "nano", "checkpoint")),
+    ("%config", os.path.join(glm53, "glm53-flash-config.json")),
+    ("%exits", "%python " + os.path.join(config.test_source_root, "inputs", "exits.py")),
+    ("%python", config.python),
+    ("%source", config.glm_source_dir),
+    ("%bin", config.glm_bin_dir),
+]

@@ -1,0 +1,201 @@
+// RUN: glm-opt %s --split-input-file --glm-lower-to-kern --verify-diagnostics | FileCheck %s
+
+// A step of two sequences, one token each. Arguments become buffers; each operation
+// becomes one launch whose leading arguments are seqs, N, T; weights are arguments.
+
+#id = affine_map<(t, c) -> (t, c)>
+#col = affine_map<(t, c) -> (c)>
+#shift = affine_map<(t, c) -> (t, c + 8)>
+// CHECK:      kern.kernel @Embed_1_1_32_64 "embed" template "Embed" params [1, 1, 32, 64] threads 256 {
+
+// A body is the region with each access spelt out as strides: columns 8 to 23 of a row
+// of 32, and a weight that has no rows. Each tensor is one pointer, results follow.
+// CHECK:      kern.kernel @row_gate "rowwise" template "" params [] threads 256 dims [-1, 16] {
+// CHECK-NEXT:   %[[A:.*]] = kern.load 0 [32, 1] + 0 : bf16
+// CHECK-NEXT:   %[[B:.*]] = kern.load 1 [0, 1] + 0 : f32
+// CHECK-NEXT:   %[[C:.*]] = kern.load 0 [32, 1] + 8 : bf16
+// CHECK-NEXT:   %[[S:.*]] = glm.sigmoid %[[A]]
+// CHECK-NEXT:   %[[SUM:.*]] = kern.row_reduce "add" %[[B]]
+// CHECK-NEXT:   arith.mulf
+// CHECK-NEXT:   %[[Y:.*]] = arith.addf
+// CHECK-NEXT:   kern.store %[[Y]] to 2 [16, 1] + 0 : bf16
+// CHECK-NEXT: }
+// CHECK:      kern.kernel @Linear_1_1_0_64_16 "linear" template "Linear" params [1, 1, 0, 64, 16]
+
+// The function follows its kernels; weights keep their place before them.
+glm.weight @table : tensor<64x32xbf16>
+glm.weight @gate : tensor<16xf32>
+glm.weight @head : tensor<64x16xbf16>
+
+// CHECK-LABEL: func.func @step() attributes
+// CHECK-SAME:    glm.sequences = 2 : i64, glm.tokens = 1 : i64
+func.func @step(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2x64xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  // CHECK-DAG:  %[[IDS:.*]] = kern.alloc "ids" : memref<2xi32>
+  // CHECK-DAG:  %[[SEQS:.*]] = kern.alloc "seqs" : memref<2x4xi32>
+  // CHECK-DAG:  %[[ROWS:.*]] = kern.alloc "rows" : memref<2xi32>
+  // CHECK:      %[[TABLE:.*]] = kern.weight @table : memref<64x32xbf16>
+  %table = glm.get_weight @table : tensor<64x32xbf16>
+  // CHECK:      %[[E:.*]] = kern.alloc "embed" : memref<2x32xbf16>
+  // CHECK-DAG:  %[[N:.*]] = arith.constant 1 : i64
+  // CHECK-DAG:  %[[T:.*]] = arith.constant 2 : i64
+  // CHECK:      kern.launch @Embed_1_1_32_64 grid [2, 1, 1](%[[SEQS]], %[[N]], %[[T]], %[[IDS]], %[[TABLE]], %[[E]] :
+  // 2 rows of 32 bf16 are read from the table and written; ids are 8 bytes.
+  // CHECK-SAME:   writes [5] {flops = 0 : i64, memory_bytes = 136 : i64, weight_bytes = 128 : i64}
+  %e = glm.embed %ids, %table : (tensor<2xi32>, tensor<64x32xbf16>) -> tensor<2x32xbf16> loc("embed")
+  // A tap costs no launch.
+  // CHECK-NEXT: kern.tap "embedded" %[[E]]
+  glm.tap "embedded" %e : tensor<2x32xbf16>
+  %gate = glm.get_weight @gate : tensor<16xf32>
+  // CHECK:      %[[Y:.*]] = kern.alloc "layers.0.gate" : memref<2x16xbf16>
+  // CHECK:      kern.launch @row_gate grid [2, 1, 1](%[[SEQS]], %{{.*}}, %{{.*}}, %[[E]], %{{.*}}, %[[Y]] :
+  // CHECK-SAME:   writes [5] {{{.*}}memory_bytes = 192 : i64, weight_bytes = 64 : i64}
+  %y = glm.rowwise [2, 16] ins(%e, %gate, %e : tensor<2x32xbf16>, tensor<16xf32>, tensor<2x32xbf16>)
+      maps [#id, #col, #shift] outs [#id] targets [0] -> (tensor<2x16xbf16>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = glm.sigmoid %a
+    %1 = glm.row_reduce "add" %b
+    %2 = arith.mulf %0, %c : f32
+    %3 = arith.addf %2, %1 : f32
+    glm.yield %3 : f32
+  } loc("layers.0.gate")
+  // Rows of the head belong to no token, so seqs is 0: every row is valid, also when
+  // the head has as many rows as the step.
+  // CHECK:      %[[ZERO:.*]] = arith.constant 0 : i64
+  // CHECK:      kern.launch @GatherRows_1_1_16 grid [2, 1, 1](%[[ZERO]], %{{.*}}, %{{.*}}, %[[Y]], %[[ROWS]], %[[L:[0-9]+]] :
+  %l = glm.gather_rows %y, %rows : (tensor<2x16xbf16>, tensor<2xi32>) -> tensor<2x16xbf16> loc("last")
+  %head = glm.get_weight @head : tensor<64x16xbf16>
+  // CHECK:      %[[ZERO2:.*]] = arith.constant 0 : i64
+  // CHECK:      kern.launch @Linear_1_1_0_64_16 grid [2, 1, 1](%[[ZERO2]], %{{.*}}, %{{.*}}, %[[L]], %{{.*}}, %[[O:[0-9]+]] :
+  // CHECK-SAME:   writes [5] {flops = 4096 : i64, memory_bytes = 576 : i64, weight_bytes = 2048 : i64}
+  %o = glm.linear %l, %head : (tensor<2x16xbf16>, tensor<64x16xbf16>) -> tensor<2x64xf32> loc("head")
+  // The result is what the tap `logits` names.
+  // CHECK-NEXT: kern.tap "logits" %[[O]]
+  // CHECK-NEXT: return
+  return %o : tensor<2x64xf32>
+}
+
+// -----
+
+// Few rows take the product of vectors, many the tiles; both have the same parameters.
+// Equal operations, here of two steps, share a kernel.
+
+glm.weight @w : tensor<64x16xbf16>
+// CHECK-COUNT-1: kern.kernel @Linear_1_1_0_64_16 "linear" template "Linear"
+// CHECK-COUNT-1: kern.kernel @LinearTile_1_1_0_64_16 "linear" template "LinearTile" params [1, 1, 0, 64, 16]
+// CHECK-NOT:     kern.kernel
+
+// CHECK-LABEL: func.func @few
+// CHECK:         kern.launch @Linear_1_1_0_64_16 grid [2, 1, 1]
+func.func @few(%x: tensor<8x16xbf16>, %seqs: tensor<8x4xi32>, %rows: tensor<8xi32>) -> tensor<8x64xf32>
+    attributes {glm.sequences = 8 : i64, glm.tokens = 1 : i64} {
+  %w = glm.get_weight @w : tensor<64x16xbf16>
+  %0 = glm.linear %x, %w : (tensor<8x16xbf16>, tensor<64x16xbf16>) -> tensor<8x64xf32>
+  return %0 : tensor<8x64xf32>
+}
+
+// CHECK-LABEL: func.func @again
+// CHECK:         kern.launch @Linear_1_1_0_64_16 grid [2, 1, 1]
+func.func @again(%x: tensor<1x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<1xi32>) -> tensor<1x64xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %w = glm.get_weight @w : tensor<64x16xbf16>
+  %0 = glm.linear %x, %w : (tensor<1x16xbf16>, tensor<64x16xbf16>) -> tensor<1x64xf32>
+  return %0 : tensor<1x64xf32>
+}
+
+// CHECK-LABEL: func.func @many
+// CHECK:         kern.launch @LinearTile_1_1_0_64_16 grid [1, 2, 1]
+func.func @many(%x: tensor<256x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<256x64xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 256 : i64} {
+  %w = glm.get_weight @w : tensor<64x16xbf16>
+  %0 = glm.linear %x, %w : (tensor<256x16xbf16>, tensor<64x16xbf16>) -> tensor<256x64xf32>
+  return %0 : tensor<256x64xf32>
+}
+
+// -----
+
+// A state is two arguments: its base and the bytes of a slot, rounded up to 256.
+
+glm.state @window : tensor<32x3xf32>
+glm.weight @filter : tensor<32x4xbf16>
+// CHECK-LABEL: func.func @state_arguments
+// CHECK:         %[[S:.*]] = kern.state @window : memref<32x3xf32>
+// CHECK-NEXT:    %[[BYTES:.*]] = arith.constant 512 : i64
+// CHECK:         kern.launch @ShortConv_0_1_0_32_4 grid [1, 2, 1]({{.*}}, %[[S]], %[[BYTES]], %{{[^,]*}} :
+// CHECK-SAME:      writes [8]
+func.func @state_arguments(%x: tensor<2x32xf32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2x32xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  %w = glm.get_weight @filter : tensor<32x4xbf16>
+  %0 = glm.short_conv %x, %w, %seqs state(@window) : (tensor<2x32xf32>, tensor<32x4xbf16>, tensor<2x4xi32>) -> tensor<2x32xf32>
+  return %0 : tensor<2x32xf32>
+}
+
+// -----
+
+// Absorbed MLA: the transposed form walks the same weight with the strides exchanged.
+
+glm.weight @kv : tensor<24x8xbf16>
+// CHECK: kern.kernel @HeadLinear_1_1_0_4_2_8_48_8_1_32 "head_linear" template "HeadLinear" params [1, 1, 0, 4, 2, 8, 48, 8, 1, 32]
+// CHECK: kern.kernel @HeadLinear_0_1_0_4_8_2_48_1_8_32 "head_linear" template "HeadLinear" params [0, 1, 0, 4, 8, 2, 48, 1, 8, 32]
+func.func @head_strides(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2x4x8xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  %kv = glm.get_weight @kv : tensor<24x8xbf16>
+  %t = glm.get_weight @kv : tensor<24x8xbf16>
+  %x = glm.embed %ids, %t : (tensor<2xi32>, tensor<24x8xbf16>) -> tensor<2x8xbf16>
+  %h = glm.rowwise [2, 4, 8] ins(%x : tensor<2x8xbf16>) maps [affine_map<(t, h, d) -> (t, d)>]
+      outs [affine_map<(t, h, d) -> (t, h, d)>] targets [0] -> (tensor<2x4x8xbf16>) {
+  ^bb0(%a: f32):
+    glm.yield %a : f32
+  }
+  %0 = glm.head_linear %h, %kv {first = 4 : i64, stride = 6 : i64} : (tensor<2x4x8xbf16>, tensor<24x8xbf16>) -> tensor<2x4x2xf32>
+  %1 = glm.head_linear %0, %kv transposed {first = 4 : i64, stride = 6 : i64} : (tensor<2x4x2xf32>, tensor<24x8xbf16>) -> tensor<2x4x8xf32>
+  return %1 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Quantised experts, form 2: one launch over slots while there are fewer than experts.
+// An expert reads 8 * 32 codes of 4 bits and 8 * 2 scales of f16: 160 bytes.
+
+glm.weight @e experts : tensor<8x8x32xi4, #glm.group_quant<group = 16>>
+// CHECK: kern.kernel @ExpertLinear_1_2_1_0_8_3_8_32_16_0 "expert_linear" template "ExpertLinear"
+// CHECK-LABEL: func.func @experts
+// CHECK:         kern.launch @ExpertLinear_1_2_1_0_8_3_8_32_16_0 grid [1, 6, 1]
+// CHECK-SAME:      weight_bytes = 960 : i64
+func.func @experts(%choice: tensor<2x3xi32>, %seqs: tensor<2x4xi32>, %x: tensor<2x32xbf16>) -> tensor<2x3x8xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  %w = glm.get_weight @e : tensor<8x8x32xi4, #glm.group_quant<group = 16>>
+  %0 = glm.expert_linear %x, %choice, %w
+      : (tensor<2x32xbf16>, tensor<2x3xi32>, tensor<8x8x32xi4, #glm.group_quant<group = 16>>) -> tensor<2x3x8xf32>
+  return %0 : tensor<2x3x8xf32>
+}
+
+// -----
+
+// Negative: without the size of the step there is no N and no T.
+
+// expected-error@+1 {{expects a body, the attributes glm.sequences and glm.tokens, the arguments ids, seqs, rows and the result logits}}
+func.func @no_size(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2xi32> {
+  return %ids : tensor<2xi32>
+}
+
+// -----
+
+// Negative: a step without logits.
+
+// expected-error@+1 {{the result logits}}
+func.func @no_result(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>)
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  return
+}
+
+// -----
+
+// Negative: an operation that no kernel implements.
+
+func.func @no_kernel(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2xi32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
+  // expected-error@+1 {{has no kernel; docs/spec/kernels.md lists those that exist}}
+  %0 = arith.addi %ids, %ids : tensor<2xi32>
+  return %0 : tensor<2xi32>
+}

@@ -1,0 +1,191 @@
+// The program as its users meet it: arguments in, streams and exit codes out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "runtime/plan/test_plan.h"
+#include "runtime/safetensors/weight_fingerprint.h"
+
+namespace glm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  int code = -1;
+  std::string output;  // stdout, or stderr when it was asked for
+};
+
+class GlmrunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "glmrun_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+    plan::WriteBytes(folder_ + "/toy.bin", std::string(64, '\0'));
+    plan_ = plan::MakeToyPlan();
+    plan_.weight_files[0]->fingerprint = *FingerprintFile(folder_ + "/toy.bin");
+    plan::CodeObjectT& object = plan::Add(plan_.code_objects);
+    object.target = "host";
+    object.isa = "x86-64";
+    // With weights of zero all logits are equal: greedy takes id 0.
+    plan_.generation->stop_ids = {0};
+    WritePlan();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void WritePlan() {
+    std::ifstream file(GLM_TOY_KERNELS, std::ios::binary);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    plan::WriteBytes(plan(), plan::PlanFileBytes(plan_, {image}));
+  }
+
+  std::string plan() const { return folder_ + "/toy.glmplan"; }
+
+  Outcome Run(const std::string& arguments, bool errors = false,
+              const std::string& input = "") {
+    const std::string command = "printf '" + input + "' | " GLMRUN_BINARY " " +
+                                arguments +
+                                (errors ? " 2>&1 >/dev/null" : " 2>/dev/null");
+    std::FILE* pipe = popen(command.c_str(), "r");
+    Outcome outcome;
+    for (int c; (c = std::fgetc(pipe)) != EOF;) {
+      outcome.output += static_cast<char>(c);
+    }
+    outcome.code = WEXITSTATUS(pclose(pipe));
+    return outcome;
+  }
+
+  std::string folder_;
+  plan::PlanT plan_;
+};
+
+TEST_F(GlmrunTest, GenerateJsonHasTheIdsAndCounts) {
+  const Outcome run =
+      Run("generate " + plan() +
+          " --prompt-ids 1,2,3,4,5 --greedy --ignore-eos --max-tokens 3 "
+          "--json --threads 2");
+  ASSERT_EQ(run.code, 0) << run.output;
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << run.output;
+  EXPECT_EQ(json["ids"], nlohmann::json({0, 0, 0}));
+  EXPECT_EQ(json["finish_reason"], "length");
+  EXPECT_EQ(json["prompt_tokens"], 5);
+  EXPECT_EQ(json["completion_tokens"], 3);
+  EXPECT_GE(json["prefill_ms"], 0);
+}
+
+TEST_F(GlmrunTest, StopIdEndsTheAnswer) {
+  const Outcome run =
+      Run("generate " + plan() + " --prompt-ids 1 --greedy --json");
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  EXPECT_EQ(json["finish_reason"], "stop");
+  EXPECT_EQ(json["stop_id"], 0);
+  EXPECT_EQ(json["completion_tokens"], 0);
+}
+
+TEST_F(GlmrunTest, SameSeedGivesTheSameText) {
+  const std::string command = "generate " + plan() +
+                              " --prompt-ids 1,2 --max-tokens 20 --ignore-eos "
+                              "--temperature 1 --seed ";
+  const Outcome first = Run(command + "5");
+  EXPECT_EQ(first.code, 0);
+  EXPECT_THAT(first.output, HasSubstr(" "));
+  EXPECT_EQ(first.output, Run(command + "5").output);
+  EXPECT_NE(first.output, Run(command + "6").output);
+}
+
+TEST_F(GlmrunTest, TextGoesToStdoutAndTheSummaryToStderr) {
+  const std::string command = "generate " + plan() +
+                              " --prompt-ids 1,2 --greedy --ignore-eos "
+                              "--max-tokens 2";
+  EXPECT_EQ(Run(command).output, "0 0\n");
+  const Outcome errors = Run(command, /*errors=*/true);
+  EXPECT_THAT(errors.output, HasSubstr("2 prompt tokens"));
+  EXPECT_THAT(errors.output, HasSubstr("tok/s"));
+  EXPECT_THAT(errors.output, Not(HasSubstr("\033"))) << "no terminal here";
+}
+
+TEST_F(GlmrunTest, WrongUsageIsTwo) {
+  for (const std::string& arguments :
+       {std::string(), std::string("generate"), std::string("fly"),
+        "generate " + plan(), "generate " + plan() + " --prompt a --chat b",
+        "generate " + plan() + " --prompt-ids 1 --top-p 2",
+        "generate " + plan() + " --prompt-ids 1 --greedy --temperature 1",
+        "bench " + plan() + " --repeat 0"}) {
+    EXPECT_EQ(Run(arguments).code, 2) << arguments;
+  }
+}
+
+TEST_F(GlmrunTest, HelpTeachesWithExamples) {
+  for (const std::string command :
+       {"", "generate", "chat", "bench", "inspect"}) {
+    const Outcome run = Run(command + " --help");
+    EXPECT_EQ(run.code, 0);
+    EXPECT_THAT(run.output, HasSubstr("Examples:")) << command;
+  }
+}
+
+TEST_F(GlmrunTest, FaultyInputIsOne) {
+  EXPECT_EQ(Run("inspect " + folder_ + "/absent.glmplan").code, 1);
+  EXPECT_EQ(Run("inspect " + folder_ + "/toy.bin").code, 1);
+  EXPECT_EQ(Run("generate " + plan() + " --prompt-ids 99").code, 1);
+  std::string list = "1";
+  for (uint32_t i = 0; i < plan::kToyContext; ++i) list += ",1";
+  const Outcome run =
+      Run("generate " + plan() + " --prompt-ids " + list, /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("has 65 tokens, the context holds 64"));
+}
+
+TEST_F(GlmrunTest, UnfitMachineIsThreeWithTheRemedy) {
+  const std::string command = "generate " + plan() + " --prompt-ids 1";
+  Outcome run = Run(command + " --memory-limit 1KiB", /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.output, HasSubstr("--max-context"));
+  run = Run("generate " + plan() + " --prompt hello", /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.output, HasSubstr("--prompt-ids"));
+  plan_.code_objects[0]->isa = "x86-64-v9";
+  WritePlan();
+  run = Run(command, /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.output, HasSubstr("--target host:"));
+  std::filesystem::remove(folder_ + "/toy.bin");
+  EXPECT_EQ(Run(command).code, 3);
+}
+
+TEST_F(GlmrunTest, InspectNeedsNoWeights) {
+  std::filesystem::remove(folder_ + "/toy.bin");
+  const Outcome run = Run("inspect " + plan() + " --slots 2 --launches");
+  EXPECT_EQ(run.code, 0);
+  for (const char* text : {"toy", "decode_b1", "prefill_n4", "stop ids 0",
+                           "toy_logits", "2 sequences of 256 B"}) {
+    EXPECT_THAT(run.output, HasSubstr(text));
+  }
+}
+
+TEST_F(GlmrunTest, BenchCountsBytesAndLaunches) {
+  const Outcome run = Run("bench " + plan() +
+                          " --prompt-tokens 9 --decode-tokens 5 --repeat 2 "
+                          "--profile --json");
+  ASSERT_EQ(run.code, 0);
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << run.output;
+  EXPECT_EQ(json["launches_per_token"], 2);
+  EXPECT_EQ(json["bytes_per_token"], 8 * plan::kToyVocab + 8);
+  EXPECT_GT(json["decode_tokens_per_second"]["median"], 0);
+  EXPECT_EQ(json["profile"]["prefill_n4"].size(), 2u);
+  EXPECT_EQ(Run("bench " + plan()).code, 1) << "256 tokens exceed the context";
+}
+
+}  // namespace
+}  // namespace glm
