@@ -177,8 +177,10 @@ absl::StatusOr<LaunchResult> LaunchCheck::Check(uint32_t launch) {
   }
   reference::RowProgram program;
   if (kernel->program() != nullptr) program = ProgramOf(*kernel->program());
-  const std::vector<int64_t> params(kernel->params()->begin(),
-                                    kernel->params()->end());
+  std::vector<int64_t> params;  // an empty vector is absent from the file
+  if (kernel->params() != nullptr) {
+    params.assign(kernel->params()->begin(), kernel->params()->end());
+  }
   std::string error;
   if (!reference::Run({result.op, params, arguments,
                        kernel->program() != nullptr ? &program : nullptr},
