@@ -13,7 +13,7 @@ import lit.formats
 config.name = "glm"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["golden", "inputs", "kernels", "numerics", "tokenizer"]
+config.excludes = ["golden", "inputs", "kernels", "oracle", "tokenizer"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.glm_build_dir, "test")
 
@@ -26,6 +26,7 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cach
 glm53 = os.path.join(config.glm_source_dir, "models", "glm53")
 config.substitutions += [
     ("%nano", os.path.join(glm53, "nano", "checkpoint")),
+    ("%tiny", os.path.join(config.test_source_root, "oracle", "tiny-a")),
     ("%config", os.path.join(glm53, "glm53-flash-config.json")),
     ("%exits", "%python " + os.path.join(config.test_source_root, "inputs", "exits.py")),
     ("%python", config.python),

@@ -19,7 +19,6 @@ using namespace mlir;
 using namespace glm;
 using namespace glm::driver;
 using llvm::Error;
-using llvm::Expected;
 
 namespace {
 
@@ -46,6 +45,8 @@ public:
         return target.takeError();
       targets.push_back(*target);
     }
+    if (Error e = checkOutput())
+      return e;
     if (Error e = readModel())
       return e;
     if (Error e = checkSizes())
@@ -97,6 +98,23 @@ private:
   void report(StringRef stage, uint64_t done, uint64_t total) {
     if (options.progress)
       options.progress(stage, done, total);
+  }
+
+  /// Long work should not end at a folder that is not there.
+  Error checkOutput() {
+    if (options.last != pipeline::Phase::Emit)
+      return Error::success();
+    SmallString<256> folder(options.output);
+    llvm::sys::path::remove_filename(folder);
+    if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
+      return fail(options.output + ": the folder " + folder +
+                  " does not exist; create it or choose another -o");
+    if (llvm::sys::fs::is_directory(options.output))
+      return fail(options.output + ": is a folder; -o names the plan file");
+    if (llvm::sys::fs::access(folder.empty() ? Twine(".") : Twine(folder),
+                              llvm::sys::fs::AccessMode::Write))
+      return fail(options.output + ": the folder is not writable");
+    return Error::success();
   }
 
   Error readModel() {

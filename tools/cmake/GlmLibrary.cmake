@@ -33,6 +33,7 @@ if(GLM_SANITIZER)
 endif()
 if(GLM_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
+  add_custom_target(fuzzers) # builds all of them
 endif()
 
 function(glm_library name)
@@ -72,4 +73,5 @@ function(glm_fuzzer name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} glm_options)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
 endfunction()

@@ -98,13 +98,24 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
   return &(weights_[index] = std::move(values));
 }
 
+// A state of all slots, one after the other, as kernels see it.
+absl::Status LaunchCheck::ReadSlots(uint32_t state,
+                                    std::vector<std::byte>& bytes) {
+  bytes.clear();
+  std::vector<std::byte> one;
+  for (uint32_t slot = 0; slot < executor_.slots(); ++slot) {
+    GLM_RETURN_IF_ERROR(executor_.ReadState(state, slot, one));
+    bytes.insert(bytes.end(), one.begin(), one.end());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LaunchCheck::Prepare(uint32_t launch) {
   states_.clear();
   const plan::Entry* entry = executor_.plan_file().plan().entries()->Get(entry_);
   for (const plan::Arg* arg : *entry->launches()->Get(launch)->args()) {
     if (arg->kind() != plan::ArgKind::STATE) continue;
-    GLM_RETURN_IF_ERROR(
-        executor_.ReadState(arg->index(), 0, states_[arg->index()]));
+    GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), states_[arg->index()]));
   }
   return absl::OkStatus();
 }
@@ -133,7 +144,7 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
       return absl::OkStatus();
     case plan::ArgKind::STATE:
       operand.dtype = plan.states()->Get(arg->index())->dtype();
-      GLM_RETURN_IF_ERROR(executor_.ReadState(arg->index(), 0, bytes));
+      GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), bytes));
       operand.got = Widen(bytes, operand.dtype);
       operand.values = Widen(states_[arg->index()], operand.dtype);
       operand.argument.f32 = operand.values;

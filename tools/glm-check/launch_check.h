@@ -29,7 +29,7 @@ struct LaunchResult {
 
 class LaunchCheck {
  public:
-  // `entry` of the executor's plan; slot 0.
+  // `entry` of the executor's plan; all slots of the executor take part.
   LaunchCheck(Executor& executor, uint32_t entry)
       : executor_(executor), entry_(entry) {}
 
@@ -39,6 +39,7 @@ class LaunchCheck {
  private:
   struct Operand;
   absl::Status Load(uint32_t launch, uint32_t arg, Operand& operand);
+  absl::Status ReadSlots(uint32_t state, std::vector<std::byte>& bytes);
   absl::StatusOr<std::vector<float>*> WeightValues(uint32_t weight);
 
   Executor& executor_;

@@ -1,5 +1,6 @@
 // glm-check ops
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "runtime/base/status_macros.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/plan/plan_generated.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/launch_check.h"
 
@@ -30,43 +32,68 @@ struct OpRow {
   LaunchResult worst;
 };
 
-// Runs `steps` steps of each entry on random tokens; the last of an entry that
-// takes several tokens is shorter, so that rows that are not valid are met too.
+// The inputs of one step on random tokens. Sequences stand at different
+// positions; in the last step they are shorter, and every second takes no part,
+// so that rows that are not valid are met too.
+struct Step {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> rows;
+  std::vector<SequenceStep> sequences;
+};
+
+Step MakeStep(const EntryInfo& info, const ModelInfo& model, bool last,
+              std::vector<uint32_t>& positions, std::mt19937_64& random) {
+  Step step;
+  step.ids.assign(info.sequences * info.tokens, 0);
+  step.rows.assign(info.logit_rows, -1);
+  for (uint32_t s = 0; s < info.sequences; ++s) {
+    uint32_t length = info.tokens;
+    if (last) length = s % 2 == 1 ? 0 : (length + 1) * 2 / 3;
+    length = std::min(length, model.max_context - positions[s]);
+    for (uint32_t i = 0; i < length; ++i) {
+      step.ids[s * info.tokens + i] = random() % model.vocab;
+    }
+    if (length > 0 && s < info.logit_rows) {
+      step.rows[s] = s * info.tokens + length - 1;
+    }
+    step.sequences.push_back({s, positions[s], length});
+    positions[s] += length;
+  }
+  return step;
+}
+
 absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
                         std::map<std::string, OpRow>& ops) {
   const EntryInfo& info = executor.entries()[entry];
-  if (info.sequences != 1) return absl::OkStatus();
   std::mt19937_64 random(flags.seed);
   LaunchCheck check(executor, entry);
-  uint32_t position = 0;
-  for (int64_t step = 0; step < flags.steps; ++step) {
-    uint32_t length = info.tokens;
-    if (step + 1 == flags.steps && length > 1) length = length * 2 / 3;
-    if (position + length > executor.model().max_context) break;
-    std::vector<int32_t> ids(info.tokens, 0);
-    for (uint32_t i = 0; i < length; ++i) ids[i] = random() % executor.model().vocab;
-    std::vector<int32_t> rows(info.logit_rows, -1);
-    rows[0] = length - 1;
-    const SequenceStep sequence = {0, position, length};
+  std::vector<uint32_t> positions;
+  for (uint32_t s = 0; s < info.sequences; ++s) positions.push_back(s * 3);
+  for (int64_t number = 0; number < flags.steps; ++number) {
+    const Step step = MakeStep(info, executor.model(), number + 1 == flags.steps,
+                               positions, random);
+    if (step.rows[0] < 0) break;  // the context is full
     // The observer runs after a launch: the states of the next are copied then.
     GLM_RETURN_IF_ERROR(check.Prepare(0));
     GLM_RETURN_IF_ERROR(executor.StepObserved(
-        entry, {ids, {&sequence, 1}, rows}, [&](uint32_t launch) -> absl::Status {
+        entry, {step.ids, step.sequences, step.rows},
+        [&](uint32_t launch) -> absl::Status {
           GLM_ASSIGN_OR_RETURN(LaunchResult result, check.Check(launch));
           if (flags.verbose || result.share > 1) {
             std::printf("%s step %lld launch %u %s (%s): %.3g of the bound, %s\n",
-                        info.name.c_str(), static_cast<long long>(step), launch,
+                        info.name.c_str(), static_cast<long long>(number), launch,
                         result.origin.c_str(), result.kernel.c_str(), result.share,
                         result.where.empty() ? "equal" : result.where.c_str());
           }
           OpRow& row = ops[result.op];
           ++row.launches;
           row.elements += result.elements;
-          if (row.launches == 1 || result.share > row.worst.share) row.worst = result;
+          if (row.launches == 1 || result.share > row.worst.share) {
+            row.worst = result;
+          }
           if (launch + 1 < info.launches) return check.Prepare(launch + 1);
           return absl::OkStatus();
         }));
-    position += length;
   }
   return absl::OkStatus();
 }
@@ -76,6 +103,9 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({}));
   ExecutorOptions options;
   options.weights_dir = flags.weights;
+  for (const plan::Entry* entry : *plan->plan().entries()) {
+    options.slots = std::max(options.slots, entry->sequences());
+  }
   GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, *device, options));
   std::map<std::string, OpRow> ops;
   for (uint32_t entry = 0; entry < executor->entries().size(); ++entry) {
