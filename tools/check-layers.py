@@ -43,7 +43,7 @@ ALLOWED = {
     "runtime/sequence": {"runtime/executor/step_runner.h"} | BASE,
     "runtime/text": {"nlohmann", "pcre2", "utf8proc"} | BASE,
     # Programs put layers together.
-    "tools/glmc": {"compiler", "runtime/plan", "CLI"} | BASE | MLIR,
+    "tools/glmc": {"compiler", "runtime/base", "runtime/plan", "runtime/text", "CLI"} | BASE | MLIR,
     "tools/glm-opt": {"dialects", "passes"} | MLIR,
     "tools/glmrun": {"runtime/device", "runtime/device/host", "runtime/executor",
                      "runtime/plan", "runtime/safetensors", "runtime/sequence",

@@ -172,8 +172,11 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     argv.insert(argv.end(), flags.begin(), flags.end());
     argv.insert(argv.end(), {"-c", stem + ".cpp", "-o", stem + ".o"});
     Expected<Job> job = start(argv, stem + ".log");
-    if (!job)
+    if (!job) {
+      for (Job &running : jobs)
+        llvm::consumeError(finish(running));
       return job.takeError();
+    }
     jobs.push_back(*job);
     objects.push_back(stem + ".o");
   }
@@ -203,9 +206,10 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     llvm::SmallString<256> fresh(cached);
     fresh += "." + std::to_string(llvm::sys::Process::getProcessId());
     if (!llvm::sys::fs::create_directories(llvm::sys::path::parent_path(cached))) {
-      if (Error e = writeFile(fresh, *bytes))
+      if (Error e = writeFile(fresh, *bytes)) {
         llvm::consumeError(std::move(e));
-      else
+        llvm::sys::fs::remove(fresh);
+      } else
         llvm::sys::fs::rename(fresh, cached);
     }
   }

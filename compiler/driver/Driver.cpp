@@ -5,9 +5,11 @@
 #include "compiler/plan/PlanWriter.h"
 #include "compiler/plan/WeightPacker.h"
 #include "passes/Passes.h"
+#include "runtime/plan/plan_reader.h"
 #include "runtime/safetensors/checkpoint.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -37,6 +39,11 @@ public:
     context.loadDialect<model::GlmDialect, kern::KernDialect, planir::PlanDialect>();
   }
 
+  ~Compilation() {
+    if (!packedTemp.empty())
+      llvm::sys::fs::remove(packedTemp);
+  }
+
   Error run() {
     std::vector<codegen::CodeTarget> targets;
     for (const std::string &text : options.targets) {
@@ -53,7 +60,6 @@ public:
       return e;
     report("build", 0, 0);
     build.math = options.math;
-    build.decodeBatches = options.batches;
     build.prefillChunk = options.prefillChunk;
     module = glm53::buildModule(&context, *config, *weights, build);
     if (!module)
@@ -100,6 +106,22 @@ private:
       options.progress(stage, done, total);
   }
 
+  /// True for the configuration and for every file of the checkpoint's folder.
+  bool isInput(StringRef path) {
+    bool same = false;
+    if (!options.config.empty())
+      return !llvm::sys::fs::equivalent(options.config, path, same) && same;
+    std::error_code ec;
+    for (llvm::sys::fs::directory_iterator it(options.checkpoint, ec), end;
+         it != end && !ec; it.increment(ec)) {
+      StringRef name = llvm::sys::path::filename(it->path());
+      bool ours = name.ends_with(".glmplan") || name.ends_with(".glmweights");
+      if (!ours && !llvm::sys::fs::equivalent(it->path(), path, same) && same)
+        return true;
+    }
+    return false;
+  }
+
   /// Long work should not end at a folder that is not there.
   Error checkOutput() {
     if (options.last != pipeline::Phase::Emit)
@@ -111,6 +133,13 @@ private:
                   " does not exist; create it or choose another -o");
     if (llvm::sys::fs::is_directory(options.output))
       return fail(options.output + ": is a folder; -o names the plan file");
+    if (llvm::sys::fs::exists(options.output)) {
+      if (!llvm::sys::fs::is_regular_file(options.output))
+        return fail(options.output + ": is not a regular file; -o names the plan file");
+      if (isInput(options.output))
+        return fail(options.output + ": is an input of this compilation; choose "
+                                     "another -o");
+    }
     if (llvm::sys::fs::access(folder.empty() ? Twine(".") : Twine(folder),
                               llvm::sys::fs::AccessMode::Write))
       return fail(options.output + ": the folder is not writable");
@@ -120,10 +149,7 @@ private:
   Error readModel() {
     report("read", 0, 0);
     if (options.checkpoint.empty()) {
-      auto text = llvm::MemoryBuffer::getFile(options.config);
-      if (!text)
-        return fail(options.config + ": " + text.getError().message());
-      auto parsed = glm53::Config::parse((*text)->getBuffer(), options.config);
+      auto parsed = glm53::Config::parseFile(options.config);
       if (!parsed)
         return parsed.takeError();
       config = std::move(*parsed);
@@ -144,6 +170,35 @@ private:
     if (options.warn)
       for (const std::string &text : weights->warnings())
         options.warn(text);
+    return readTokenizer();
+  }
+
+  Error readTokenizer() {
+    SmallString<256> path(options.checkpoint);
+    llvm::sys::path::append(path, "tokenizer.json");
+    if (!llvm::sys::fs::exists(path)) {
+      if (options.warn)
+        options.warn((path + ": not found; the plan takes token ids only").str());
+      return Error::success();
+    }
+    uint64_t size = 0;
+    if (!llvm::sys::fs::is_regular_file(path) || llvm::sys::fs::file_size(path, size))
+      return fail(path + ": not a regular file");
+    if (size > kMaxTokenizerBytes)
+      return fail(path + ": " + Twine(size) + " bytes are more than the " +
+                  Twine(kMaxTokenizerBytes) + " that are allowed");
+    auto text = llvm::MemoryBuffer::getFile(path);
+    if (!text)
+      return fail(path + ": " + text.getError().message());
+    tokenizer = (*text)->getBuffer().str();
+    if (!options.readTokenizer)
+      return Error::success();
+    auto ids = options.readTokenizer(tokenizer, path);
+    if (!ids)
+      return ids.takeError();
+    for (int32_t id : *ids)
+      if (!llvm::is_contained(config->generation.stopIds, id))
+        config->generation.stopIds.push_back(id);
     return Error::success();
   }
 
@@ -155,13 +210,22 @@ private:
     if (context < pool || context > limit)
       return fail("--max-context " + Twine(context) + ": the model takes " +
                   Twine(pool) + " to " + Twine(limit) + " tokens");
-    build.maxContext = context / pool * pool;
+    build.maxContext = context;
+    build.decodeBatches.clear();
     if (options.prefillChunk < 1 || options.prefillChunk > 65536)
       return fail("--prefill-chunk " + Twine(options.prefillChunk) +
                   ": expected 1 to 65536 tokens");
-    for (int64_t batch : options.batches)
+    for (int64_t batch : options.batches) {
       if (batch < 1 || batch > 256)
         return fail("--batch " + Twine(batch) + ": expected 1 to 256 sequences");
+      if (!llvm::is_contained(build.decodeBatches, batch))
+        build.decodeBatches.push_back(batch);
+    }
+    if (build.decodeBatches.empty())
+      return fail("--batch names no batch size");
+    // Every plan can decode one sequence.
+    if (!llvm::is_contained(build.decodeBatches, 1))
+      build.decodeBatches.insert(build.decodeBatches.begin(), 1);
     return Error::success();
   }
 
@@ -170,15 +234,23 @@ private:
     std::vector<std::string> paths;
     for (const glm53::Weights::File &file : weights->files())
       paths.push_back(file.path);
+    std::vector<std::string> names = paths; // as the plan records them
     if (options.pack && !paths.empty()) {
       SmallString<256> packed(options.output);
       llvm::sys::path::replace_extension(packed, "glmweights");
+      if (packed == options.output)
+        return fail(options.output + ": is the name of the packed weights; give the "
+                                     "plan another one (.glmplan)");
       planfile::PackProgress progress{[&](uint64_t done, uint64_t total) {
         report("pack", done, total);
       }};
-      if (Error e = planfile::packWeights(*module, paths, packed, progress))
+      // Under its own name only when the plan is complete.
+      packedFinal = packed.str().str();
+      packedTemp = packedFinal + ".new";
+      if (Error e = planfile::packWeights(*module, paths, packedTemp, progress))
         return e;
-      paths = {packed.str().str()};
+      paths = {packedTemp};
+      names = {packedFinal};
     }
     Builder b(&context);
     SmallVector<Attribute> files;
@@ -191,7 +263,7 @@ private:
       if (std::error_code ec = llvm::sys::fs::file_size(path, size))
         return fail(path + ": " + ec.message());
       files.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("path", b.getStringAttr(relativeToOutput(path))),
+          {b.getNamedAttr("path", b.getStringAttr(relativeToOutput(names[i]))),
            b.getNamedAttr("size", b.getI64IntegerAttr(size)),
            b.getNamedAttr("fingerprint",
                           b.getI64IntegerAttr(static_cast<int64_t>(*print)))}));
@@ -200,12 +272,14 @@ private:
     return Error::success();
   }
 
-  /// Plan and weights may move together, so paths are kept relative.
+  /// Plan and weights may move together, so paths are kept relative. Names stay as
+  /// they were given: the target of a link may have a name that says nothing.
   std::string relativeToOutput(StringRef path) {
     std::error_code ec;
-    auto full = std::filesystem::weakly_canonical(path.str(), ec);
-    auto base = std::filesystem::weakly_canonical(
-        std::filesystem::absolute(options.output, ec).parent_path(), ec);
+    auto full = std::filesystem::absolute(path.str(), ec).lexically_normal();
+    auto base = std::filesystem::absolute(options.output, ec)
+                    .lexically_normal()
+                    .parent_path();
     auto relative = full.lexically_relative(base);
     return relative.empty() ? full.string() : relative.string();
   }
@@ -263,21 +337,33 @@ private:
         return code.takeError();
       attachments.code.push_back({target.name, target.isa, std::move(*code)});
     }
-    if (!options.checkpoint.empty()) {
-      SmallString<256> path(options.checkpoint);
-      llvm::sys::path::append(path, "tokenizer.json");
-      if (auto text = llvm::MemoryBuffer::getFile(path))
-        attachments.tokenizer = (*text)->getBuffer().str();
-      else if (options.warn)
-        options.warn((path + ": not found; the plan takes token ids only").str());
-    }
+    attachments.tokenizer = tokenizer;
     PassManager pm(&context);
     pm.addPass(passes::createLowerKernToPlanPass());
     if (failed(pm.run(*module)))
       return irError("compilation stopped");
     report("write", 0, 0);
     auto plan = *module->getOps<planir::PlanOp>().begin();
-    return planfile::writePlan(plan, attachments, options.output);
+    return publish(plan, attachments);
+  }
+
+  /// Writes the plan beside its name, reads it back as glmrun will, and only then
+  /// lets it and the packed weights replace what had their names.
+  Error publish(planir::PlanOp plan, const planfile::Attachments &attachments) {
+    std::string temp = options.output + ".new";
+    llvm::scope_exit cleanup([&] { llvm::sys::fs::remove(temp); });
+    if (Error e = planfile::writePlan(plan, attachments, temp))
+      return e;
+    if (auto file = PlanFile::Open(temp); !file.ok())
+      return fail("internal error, the plan does not pass its own check: " +
+                  std::string(file.status().message()));
+    if (!packedTemp.empty())
+      if (std::error_code ec = llvm::sys::fs::rename(packedTemp, packedFinal))
+        return fail(packedFinal + ": " + ec.message());
+    if (std::error_code ec = llvm::sys::fs::rename(temp, options.output))
+      return fail(options.output + ": " + ec.message());
+    packedTemp.clear();
+    return Error::success();
   }
 
   const DriverOptions &options;
@@ -285,6 +371,8 @@ private:
   MLIRContext context{MLIRContext::Threading::DISABLED};
   ScopedDiagnosticHandler diagnostics;
   std::string errors;
+  std::string tokenizer;               // text of tokenizer.json
+  std::string packedTemp, packedFinal; // with --pack
   std::optional<glm53::Config> config;
   std::optional<glm53::Weights> weights;
   glm53::BuildOptions build;

@@ -32,6 +32,11 @@ struct DriverOptions {
   bool printAfterAll = false;
   bool timing = false;
   bool remarks = false;
+  /// Checks the text of tokenizer.json and gives the ids of the markers that end a
+  /// turn, which join the stop ids. Without it the text is taken as it is.
+  std::function<llvm::Expected<std::vector<int32_t>>(llvm::StringRef text,
+                                                     llvm::StringRef path)>
+      readTokenizer;
   codegen::CompileOptions clang;
   std::string commandLine; // recorded in the plan
 
@@ -40,6 +45,9 @@ struct DriverOptions {
   /// Called once for each warning.
   std::function<void(llvm::StringRef text)> warn;
 };
+
+/// Largest tokenizer.json that is read, in bytes; the release's has 20 MB.
+inline constexpr uint64_t kMaxTokenizerBytes = 256 << 20;
 
 /// Context of a plan when none is asked for and the model allows more.
 inline constexpr int64_t kDefaultContext = 131072;

@@ -50,8 +50,8 @@ LogicalResult pipeline::buildPipeline(PassManager &pm,
   //   glm-opt --pass-pipeline='builtin.module(func.func(glm-plan-memory))'
   if (options.last >= Phase::PlanMemory)
     pm.addNestedPass<func::FuncOp>(passes::createPlanMemoryPass());
-  // Plan. Source and emit need the kernels, which this phase turns into tables:
-  // the driver runs it last, on a copy of the module.
+  // Plan. For `emit` the driver runs this pass itself, after the kernels' source was
+  // made: it replaces them by tables.
   //   glm-opt --glm-lower-to-plan
   if (options.last == Phase::Plan)
     pm.addPass(passes::createLowerKernToPlanPass());

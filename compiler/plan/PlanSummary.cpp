@@ -73,14 +73,23 @@ static EntrySummary summariseEntry(const plan::Plan &plan, const plan::Entry &en
   return s;
 }
 
+/// The tables of a vector; an empty one may be absent from a plan.
+template <typename T>
+static llvm::SmallVector<const T *>
+tables(const flatbuffers::Vector<flatbuffers::Offset<T>> *vector) {
+  if (!vector)
+    return {};
+  return llvm::SmallVector<const T *>(vector->begin(), vector->end());
+}
+
 PlanSummary planfile::summarise(const plan::Plan &plan) {
   PlanSummary s;
   s.math = plan.math()->str();
   s.fuse = plan.fuse()->str();
   s.maxContext = plan.model()->max_context();
-  for (const plan::Weight *w : *plan.weights())
+  for (const plan::Weight *w : tables(plan.weights()))
     s.weightTotal += weightBytes(*w);
-  for (const plan::State *state : *plan.states()) {
+  for (const plan::State *state : tables(plan.states())) {
     uint64_t n = elementSize(state->dtype());
     for (uint64_t d : *state->shape())
       n *= d;
@@ -155,10 +164,10 @@ std::string planfile::toText(const PlanSummary &s) {
   for (const EntrySummary &e : s.entries) {
     os << "\n" << e.name << ": " << grouped(e.launches) << " launches, arena "
        << grouped(e.arenaBytes) << " B\n";
-    os << llvm::formatv("  {0,-18}{1,9}{2,17}{3,17}{4,17}\n", "op", "launches",
+    os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", "op", "launches",
                         "weight bytes", "memory bytes", "flops");
     for (const KernelRow &row : e.ops)
-      os << llvm::formatv("  {0,-18}{1,9}{2,17}{3,17}{4,17}\n", row.op,
+      os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", row.op,
                           grouped(row.launches), grouped(row.weightBytes),
                           grouped(row.memoryBytes), grouped(row.flops));
   }

@@ -235,8 +235,8 @@ Error planfile::writePlan(planir::PlanOp op, const Attachments &attachments,
       flatbuffer.size(), end, llvm::xxh3_64bits(bytesOf(flatbuffer)));
   auto temp = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
   if (!temp)
-    return llvm::joinErrors(llvm::createStringError("cannot write " + path),
-                            temp.takeError());
+    return llvm::createStringError(path + ": cannot be written: " +
+                                   llvm::toString(temp.takeError()));
   llvm::raw_fd_ostream os(temp->FD, /*shouldClose=*/false);
   os.write(reinterpret_cast<const char *>(&header), sizeof(header));
   os << flatbuffer;

@@ -24,7 +24,8 @@ static Error copyBytes(llvm::sys::fs::file_t from, StringRef name, uint64_t offs
     auto got = llvm::sys::fs::readNativeFileSlice(
         from, MutableArrayRef<char>(buffer.data(), want), offset);
     if (!got)
-      return got.takeError();
+      return llvm::createStringError(name + ": cannot be read: " +
+                                     llvm::toString(got.takeError()));
     if (*got == 0)
       return llvm::createStringError(name + ": ended while it was packed");
     os.write(buffer.data(), *got);
@@ -45,7 +46,8 @@ Error planfile::packWeights(ModuleOp module, ArrayRef<std::string> sources,
     auto file = llvm::sys::fs::openNativeFileForRead(source);
     if (!file) {
       closeAll();
-      return file.takeError();
+      return llvm::createStringError(source + ": cannot be opened: " +
+                                     llvm::toString(file.takeError()));
     }
     files.push_back(*file);
   }
@@ -57,8 +59,8 @@ Error planfile::packWeights(ModuleOp module, ArrayRef<std::string> sources,
   auto temp = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
   if (!temp) {
     closeAll();
-    return llvm::joinErrors(llvm::createStringError("cannot write " + path),
-                            temp.takeError());
+    return llvm::createStringError(path + ": cannot be written: " +
+                                   llvm::toString(temp.takeError()));
   }
   llvm::raw_fd_ostream os(temp->FD, /*shouldClose=*/false);
   Builder b(module.getContext());

@@ -28,7 +28,7 @@ struct BuildOptions {
   std::vector<int64_t> decodeBatches = {1}; ///< S of each decode function.
   int64_t prefillChunk = 256;               ///< N of the prefill function.
   int64_t logitRows = 8;   ///< Rows of a prefill step that may ask for logits.
-  int64_t maxContext = 0;  ///< Tokens a slot holds; a multiple of indexKpool.
+  int64_t maxContext = 0;  ///< Tokens a slot holds, at least indexKpool.
 };
 
 /// Builds and verifies the module. Module attributes `glm.model`,

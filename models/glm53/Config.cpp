@@ -16,13 +16,17 @@ namespace {
 
 // Far above anything sensible, and low enough that no product of four of them
 // leaves 64 bits.
-constexpr int64_t maxWidth = 1 << 18;
+// Rows of this many elements still fit the stack of a kernel (templates/glm/host.h).
+constexpr int64_t maxHidden = 1 << 14;
+constexpr int64_t maxWidth = 1 << 16;
+constexpr int64_t maxIndexTokens = 1 << 13;
+constexpr int64_t maxIndexHeads = 128;
 constexpr int64_t maxHeads = 1 << 12;
 constexpr int64_t maxHeadDim = 1 << 13;
 constexpr int64_t maxLayers = 1 << 10;
 constexpr int64_t maxExperts = 1 << 12;
 constexpr int64_t maxVocab = 1 << 24;
-constexpr int64_t maxContext = int64_t(1) << 31;
+constexpr int64_t maxContext = int64_t(1) << 30;
 
 /// Fills a Config from the text model's object and the object around it.
 class ConfigReader {
@@ -65,7 +69,7 @@ void ConfigReader::read() {
 }
 
 void ConfigReader::readSizes() {
-  config.hiddenSize = fields.size("hidden_size", maxWidth);
+  config.hiddenSize = fields.size("hidden_size", maxHidden);
   config.numHiddenLayers = fields.size("num_hidden_layers", maxLayers);
   config.numNextnPredictLayers =
       fields.integer("num_nextn_predict_layers", 0, 1, 0);
@@ -79,10 +83,10 @@ void ConfigReader::readSizes() {
   config.kvLoraRank = fields.size("kv_lora_rank", maxWidth);
   config.qkHeadDim = fields.size("qk_nope_head_dim", maxHeadDim);
   config.vHeadDim = fields.size("v_head_dim", maxHeadDim);
-  config.indexNHeads = fields.size("index_n_heads", maxHeads);
+  config.indexNHeads = fields.size("index_n_heads", maxIndexHeads);
   config.indexHeadDim = fields.size("index_head_dim", maxHeadDim);
-  config.indexTopk = fields.size("index_topk", maxContext);
-  config.indexKpool = fields.size("index_kpool", 1024, 4);
+  config.indexTopk = fields.size("index_topk", maxIndexTokens);
+  config.indexKpool = fields.integer("index_kpool", 2, 64, 4);
   if (config.indexTopk % config.indexKpool != 0)
     fields.refuse("index_topk", "must be a multiple of index_kpool = " +
                                     Twine(config.indexKpool));
@@ -99,7 +103,7 @@ void ConfigReader::readSizes() {
       fields.number("routed_scaling_factor", 0, 1e6, 2.5);
   config.swigluLimit = fields.number("swiglu_limit", 0, 1e6, 10.0);
 
-  config.hcMult = fields.size("hc_mult", 16, 4);
+  config.hcMult = fields.size("hc_mult", 8, 4);
   config.hcSinkhornIters = fields.size("hc_sinkhorn_iters", 1000, 20);
   config.hcEps = fields.number("hc_eps", 0, 1, 1e-6);
 }
@@ -126,7 +130,10 @@ void ConfigReader::readLinearAttention() {
   config.linearHeadDim =
       either("head_dim", "linear_head_dim", maxHeadDim, std::nullopt);
   config.linearConvKernelDim =
-      either("short_conv_kernel_size", "linear_conv_kernel_dim", 64, 4);
+      either("short_conv_kernel_size", "linear_conv_kernel_dim", 16, 4);
+  if (config.linearConvKernelDim == 1)
+    fields.refuse("linear_conv_kernel_dim", "a convolution of one token is not "
+                                            "supported, 2 to 16 are");
 
   // null selects another gate formula; leaving the field out does not.
   StringRef boundKeys[] = {"gate_lower_bound", "linear_lower_bound"};

@@ -60,6 +60,9 @@ struct Config {
   static llvm::Expected<Config> parse(llvm::StringRef text,
                                       llvm::StringRef name);
 
+  /// The same for a file of limited size.
+  static llvm::Expected<Config> parseFile(llvm::StringRef path);
+
   /// Reads `dir`/config.json and, where they exist, generation_config.json
   /// and (when config.json has no such block) quantization_config.json.
   static llvm::Expected<Config> load(llvm::StringRef dir);

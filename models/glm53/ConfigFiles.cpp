@@ -22,6 +22,8 @@ Error Config::mergeGeneration(StringRef text, StringRef name) {
   generation.temperature =
       fields.number("temperature", 0, 100, generation.temperature);
   generation.topP = fields.number("top_p", 0, 1, generation.topP);
+  if (generation.topP == 0)
+    fields.refuse("top_p", "is 0; 1 keeps every token, --greedy the likeliest");
   return joinFaults(name, faults);
 }
 
@@ -40,6 +42,15 @@ static Expected<std::unique_ptr<MemoryBuffer>> readFile(const Twine &path) {
   if (std::error_code error = buffer.getError())
     return createStringError(path + ": " + error.message());
   return std::move(*buffer);
+}
+
+Expected<Config> Config::parseFile(StringRef path) {
+  auto text = readFile(path);
+  if (!text)
+    return text.takeError();
+  if (!*text)
+    return createStringError(path + ": no such file");
+  return parse((*text)->getBuffer(), path);
 }
 
 Expected<Config> Config::load(StringRef dir) {

@@ -42,10 +42,10 @@ absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
   }
   if (best != nullptr) return best;
   if (!refusal.ok()) {
-    return absl::FailedPreconditionError(
+    return absl::UnavailableError(
         absl::StrCat(plan.path(), ": ", refusal.message()));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::UnavailableError(absl::StrCat(
       plan.path(), ": holds code for ", targets.empty() ? "no target" : targets,
       ", the device is ", device.Describe(),
       "; compile it again with --target for this device"));
@@ -109,7 +109,8 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
       plan_file->path()));
   GLM_ASSIGN_OR_RETURN(
       weights,
-      WeightStore::Open(plan_file, options.weights_dir, options.check_weights));
+      WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
+                        options.on_weights_read));
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(
       const std::span<const std::byte> image,

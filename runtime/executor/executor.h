@@ -46,6 +46,9 @@ struct ExecutorOptions {
   // Take the fingerprint of each weight file and compare it with the plan's.
   bool check_weights = true;
 
+  // While fingerprints are taken: bytes done, bytes to do of all files.
+  std::function<void(uint64_t done, uint64_t total)> on_weights_read;
+
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;
 
@@ -58,8 +61,9 @@ class Executor : public StepRunner {
  public:
   // `device` must outlive the result.
   //
-  // Errors: kFailedPrecondition (weights missing or changed, no code object
-  // for the device), kResourceExhausted (memory, with the numbers), kDataLoss.
+  // Errors: kFailedPrecondition (weights missing or changed), kUnavailable (no
+  // code object for the device or its instruction set), kResourceExhausted
+  // (memory, with the numbers), kDataLoss.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       std::shared_ptr<const PlanFile> plan, Device& device,
       const ExecutorOptions& options);

@@ -228,6 +228,21 @@ TEST_P(ExecutorTest, ChangedWeightsAreRefusedUnlessTheCheckIsOff) {
   EXPECT_TRUE(Create(options).ok());
 }
 
+TEST_P(ExecutorTest, ReadingTheWeightsReportsItsProgress) {
+  ExecutorOptions options;
+  std::vector<uint64_t> seen;
+  const uint64_t size = std::filesystem::file_size(folder_ + "/toy.bin");
+  options.on_weights_read = [&](uint64_t done, uint64_t total) {
+    EXPECT_EQ(total, size);
+    seen.push_back(done);
+  };
+  ASSERT_TRUE(Create(options).ok());
+  EXPECT_THAT(seen, ElementsAre(size));
+  options.check_weights = false;
+  ASSERT_TRUE(Create(options).ok());
+  EXPECT_EQ(seen.size(), 1u) << "no fingerprint, nothing to show";
+}
+
 TEST_P(ExecutorTest, CutAndMissingWeightsAreRefusedWithTheRemedy) {
   std::filesystem::resize_file(folder_ + "/toy.bin", 30);
   EXPECT_THAT(std::string(Create().status().message()), HasSubstr("30 bytes"));
@@ -259,7 +274,7 @@ TEST_P(ExecutorTest, PlanForAnotherDeviceIsRefused) {
   plan_.code_objects[0]->target = "host";
   plan_.code_objects[0]->isa = "x86-64-v9";
   const absl::Status status = Create().status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("x86-64-v9"));
 }
 

@@ -63,7 +63,8 @@ class Uploader {
 
 absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     std::shared_ptr<const PlanFile> plan_file, const std::string& weights_dir,
-    bool fingerprints) {
+    bool fingerprints,
+    const std::function<void(uint64_t done, uint64_t total)>& on_read) {
   const plan::Plan& plan = plan_file->plan();
   std::unique_ptr<WeightStore> store(new WeightStore());
   store->plan_ = plan_file;
@@ -78,6 +79,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     }
   }
   if (plan.weight_files() == nullptr) return store;
+  uint64_t done = 0, total = 0;
   for (const plan::WeightFile* expected : *plan.weight_files()) {
     const std::string path =
         ResolvePath(*plan_file, expected->path()->str(), weights_dir);
@@ -94,17 +96,25 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
           "; it is another file or was not downloaded "
           "completely; restore it or compile the plan again"));
     }
-    if (fingerprints) {
-      GLM_ASSIGN_OR_RETURN(const uint64_t found, FingerprintFile(path));
-      if (found != expected->fingerprint()) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            path, ": fingerprint ", absl::Hex(found, absl::kZeroPad16),
-            ", the plan was compiled from a file with ",
-            absl::Hex(expected->fingerprint(), absl::kZeroPad16),
-            "; the weights have changed; compile the plan again"));
-      }
-    }
+    total += FingerprintedBytes(file->size());
     store->files_.push_back(*std::move(file));
+  }
+  if (!fingerprints) return store;
+  const auto advance = [&](uint64_t bytes) {
+    done += bytes;
+    if (on_read) on_read(done, total);
+  };
+  for (uint32_t i = 0; i < store->files_.size(); ++i) {
+    const plan::WeightFile* expected = plan.weight_files()->Get(i);
+    const std::string& path = store->files_[i].path();
+    GLM_ASSIGN_OR_RETURN(const uint64_t found, FingerprintFile(path, advance));
+    if (found != expected->fingerprint()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, ": fingerprint ", absl::Hex(found, absl::kZeroPad16),
+          ", the plan was compiled from a file with ",
+          absl::Hex(expected->fingerprint(), absl::kZeroPad16),
+          "; the weights have changed; compile the plan again"));
+    }
   }
   return store;
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,13 +30,15 @@ class WeightStore {
  public:
   // Opens and checks the files: present, of the plan's size, and (with
   // `fingerprints`) of the plan's fingerprint. `weights_dir` replaces the
-  // folder part of every path; empty keeps the plan's paths.
+  // folder part of every path; empty keeps the plan's paths. `on_read` follows
+  // the fingerprints: bytes done, bytes to do.
   //
   // Errors: kFailedPrecondition naming the file, what was expected, what was
   // found and the remedy; also when the plan was compiled without weights.
   static absl::StatusOr<std::unique_ptr<WeightStore>> Open(
       std::shared_ptr<const PlanFile> plan, const std::string& weights_dir,
-      bool fingerprints);
+      bool fingerprints,
+      const std::function<void(uint64_t done, uint64_t total)>& on_read = {});
 
   // Resolves all addresses on `device`, copying what must be copied.
   absl::Status Bind(Device& device, Queue& queue);

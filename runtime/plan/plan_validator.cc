@@ -120,6 +120,13 @@ absl::Status ValidateModel(const Place& place, const Plan& plan) {
                                  model->max_context(), ", layers ",
                                  model->layers(), " are out of range");
   }
+  const std::string math = Text(plan.math()), fuse = Text(plan.fuse());
+  if (math != "fp32" && math != "bf16") {
+    return place.At("math").Bad("\"", math, "\", expected fp32 or bf16");
+  }
+  if (fuse != "off" && fuse != "on") {
+    return place.At("fuse").Bad("\"", fuse, "\", expected off or on");
+  }
   const Generation* generation = plan.generation();
   if (generation == nullptr) return absl::OkStatus();
   for (uint32_t i = 0; i < SizeOf(generation->stop_ids()); ++i) {

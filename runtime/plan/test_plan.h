@@ -101,6 +101,8 @@ inline PlanT MakeToyPlan(const std::string& weight_path = "toy.bin",
                          uint64_t table_offset = 0) {
   PlanT plan;
   plan.producer = "test";
+  plan.math = "fp32";
+  plan.fuse = "off";
   plan.model = std::make_unique<ModelT>();
   plan.model->name = "toy";
   plan.model->layers = 1;

@@ -206,6 +206,16 @@ absl::Status ValidateTaps(const Place& place, const Entry& entry) {
                     Text(buffer.name()), " lives from ", buffer.first(), " to ",
                     buffer.last());
     }
+    // Tools read row r of a tap as row r of the step.
+    const uint64_t rows = uint64_t{entry.sequences()} * entry.tokens();
+    if (SizeOf(buffer.shape()) == 0 || buffer.shape()->Get(0) != rows ||
+        (buffer.dtype() != DType::F32 && buffer.dtype() != DType::BF16 &&
+         buffer.dtype() != DType::I32)) {
+      return at.Bad("buffer ", Text(buffer.name()), " is ",
+                    EnumNameDType(buffer.dtype()), " ",
+                    ShapeText(buffer.shape()),
+                    ", expected F32, BF16 or I32 of ", rows, " rows");
+    }
   }
   return absl::OkStatus();
 }
@@ -258,6 +268,7 @@ absl::Status ValidateEntry(const Place& at, const Plan& plan,
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i));
   }
+  GLM_RETURN_IF_ERROR(ValidateLaunches(at, plan, entry));
   return ValidateTaps(at, entry);
 }
 

@@ -79,8 +79,8 @@ absl::Status ValidateInstruction(const Place& at, const RowProgram& program,
 
 absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
   const uint32_t rank = SizeOf(program.dims());
-  if (rank < 1 || rank > kMaxRank) {
-    return place.Bad("rank ", rank, ", expected 1 to ", kMaxRank);
+  if (rank < 2 || rank > kMaxRank) {
+    return place.Bad("rank ", rank, ", expected 2 to ", kMaxRank);
   }
   for (uint32_t i = 0; i < rank; ++i) {
     const int64_t dim = program.dims()->Get(i);
@@ -136,6 +136,7 @@ absl::Status ValidateKernels(const Place& place, const Plan& plan) {
       GLM_RETURN_IF_ERROR(
           ValidateProgram(named.At("program"), *kernel.program()));
     }
+    GLM_RETURN_IF_ERROR(ValidateKernelName(named, kernel));
   }
   return absl::OkStatus();
 }

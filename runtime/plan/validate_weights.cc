@@ -34,6 +34,18 @@ uint64_t PieceSize(const Weight& weight, uint64_t elements, uint32_t index) {
   return index % 2 == 0 ? (k + 7) / 8 * n * 4 : (k + group - 1) / group * n * 2;
 }
 
+// All pieces, each with the room that aligning a copy of it can cost, and the
+// table of their addresses. nullopt when it does not fit.
+std::optional<uint64_t> WeightBytes(const Weight& weight, uint64_t elements) {
+  const bool dense = weight.form() == WeightForm::DENSE;
+  const bool grouped = weight.form() == WeightForm::EXPERTS_GPTQ4;
+  uint64_t bytes = PieceSize(weight, elements, 0);
+  if (grouped) bytes += PieceSize(weight, elements, 1);
+  const auto all = CheckedMul(bytes + (grouped ? 2 : 1) * (kBufferAlignment + 8),
+                              dense ? 1 : weight.shape()->Get(0));
+  return all ? CheckedAdd(*all, kBufferAlignment) : std::nullopt;
+}
+
 absl::Status ValidatePieces(const Place& at, const Plan& plan,
                             const Weight& weight, uint64_t elements) {
   const uint32_t count = SizeOf(weight.pieces());
@@ -92,6 +104,7 @@ absl::Status ValidateShape(const Place& at, DType dtype,
 absl::Status ValidateWeights(const Place& place, const Plan& plan) {
   GLM_RETURN_IF_ERROR(ValidateFiles(place, plan));
   std::set<std::string> names;
+  uint64_t total = 0;
   for (uint32_t i = 0; i < SizeOf(plan.weights()); ++i) {
     const Weight& weight = *plan.weights()->Get(i);
     GLM_RETURN_IF_ERROR(
@@ -115,12 +128,19 @@ absl::Status ValidateWeights(const Place& place, const Plan& plan) {
       return at.Bad("group size ", weight.group());
     }
     GLM_RETURN_IF_ERROR(ValidatePieces(at, plan, weight, elements));
+    const auto bytes = WeightBytes(weight, elements);
+    const auto sum = bytes ? CheckedAdd(total, *bytes) : std::nullopt;
+    if (!sum || *sum > kMaxBytes) {
+      return at.Bad("the weights up to here exceed ", kMaxBytes, " bytes");
+    }
+    total = *sum;
   }
   return absl::OkStatus();
 }
 
 absl::Status ValidateStates(const Place& place, const Plan& plan) {
   std::set<std::string> names;
+  uint64_t total = 0;
   for (uint32_t i = 0; i < SizeOf(plan.states()); ++i) {
     const State& state = *plan.states()->Get(i);
     GLM_RETURN_IF_ERROR(ValidateName(place.At("states", i, ""), state.name()));
@@ -137,6 +157,11 @@ absl::Status ValidateStates(const Place& place, const Plan& plan) {
       return at.Bad("bytes_per_slot ", state.bytes_per_slot(),
                     ", expected a multiple of ", kStateAlignment,
                     " of at least ", bytes);
+    }
+    total += state.bytes_per_slot();  // both at most kMaxBytes
+    if (total > kMaxBytes) {
+      return at.Bad("the states up to here exceed ", kMaxBytes,
+                    " bytes a sequence");
     }
     if (state.tokens_per_row() > 0) {
       // floor: a row that is never complete needs no place.

@@ -104,6 +104,14 @@ absl::Status ValidateWeights(const Place& place, const Plan& plan);
 absl::Status ValidateStates(const Place& place, const Plan& plan);
 absl::Status ValidateEntries(const Place& place, const Plan& plan);
 
+// The name of a kernel of docs/spec/kernels.md is that of its template and its
+// params, so that the entry point fixes what the checks compute with.
+absl::Status ValidateKernelName(const Place& at, const Kernel& kernel);
+
+// What each launch touches lies in its arguments. Indices have been checked.
+absl::Status ValidateLaunches(const Place& place, const Plan& plan,
+                              const Entry& entry);
+
 // A name that errors, traces and tools print: 1..kMaxNameLength printable
 // ASCII characters.
 absl::Status ValidateName(const Place& place, const flatbuffers::String* name);

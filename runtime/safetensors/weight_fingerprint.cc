@@ -28,8 +28,13 @@ constexpr uint64_t kBlock = 1u << 20;
 
 class Reader {
  public:
-  Reader(const std::string& path, int fd)
-      : path_(path), fd_(fd), state_(XXH3_createState()), block_(kBlock) {
+  Reader(const std::string& path, int fd,
+         const std::function<void(uint64_t)>& on_read)
+      : path_(path),
+        fd_(fd),
+        on_read_(on_read),
+        state_(XXH3_createState()),
+        block_(kBlock) {
     XXH3_64bits_reset(state_.get());
   }
   ~Reader() { ::close(fd_); }
@@ -59,6 +64,7 @@ class Reader {
                          "; it became shorter while it was read"));
       }
       XXH3_64bits_update(state_.get(), block_.data(), static_cast<size_t>(got));
+      if (on_read_) on_read_(static_cast<uint64_t>(got));
       offset += static_cast<uint64_t>(got);
       size -= static_cast<uint64_t>(got);
     }
@@ -74,13 +80,19 @@ class Reader {
 
   const std::string path_;
   const int fd_;
+  const std::function<void(uint64_t)>& on_read_;
   std::unique_ptr<XXH3_state_t, FreeState> state_;
   std::vector<char> block_;
 };
 
 }  // namespace
 
-absl::StatusOr<uint64_t> FingerprintFile(const std::string& path) {
+uint64_t FingerprintedBytes(uint64_t size) {
+  return size <= kWhole ? size : kHead + kSamples * kSample;
+}
+
+absl::StatusOr<uint64_t> FingerprintFile(
+    const std::string& path, const std::function<void(uint64_t)>& on_read) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const std::string text = absl::StrCat(path, ": ", std::strerror(errno));
@@ -88,7 +100,7 @@ absl::StatusOr<uint64_t> FingerprintFile(const std::string& path) {
     if (errno == EACCES) return absl::PermissionDeniedError(text);
     return absl::InternalError(text);
   }
-  Reader reader(path, fd);
+  Reader reader(path, fd, on_read);
   struct stat info;
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(

@@ -11,16 +11,23 @@
 #define GLM_RUNTIME_SAFETENSORS_WEIGHT_FINGERPRINT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 namespace glm {
 
-// Reads with pread; at most 256 MiB. Errors: kNotFound, kPermissionDenied,
+// Bytes that the fingerprint of a file of `size` bytes reads.
+uint64_t FingerprintedBytes(uint64_t size);
+
+// Reads with pread; at most 256 MiB. `on_read` gets the bytes of each read, at
+// most 1 MiB. Errors: kNotFound, kPermissionDenied,
 // kInvalidArgument (not a regular file), kDataLoss (shorter than it said),
 // kInternal; every message begins with the path.
-absl::StatusOr<uint64_t> FingerprintFile(const std::string& path);
+absl::StatusOr<uint64_t> FingerprintFile(
+    const std::string& path,
+    const std::function<void(uint64_t bytes)>& on_read = {});
 
 }  // namespace glm
 

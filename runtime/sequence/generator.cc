@@ -45,10 +45,10 @@ absl::StatusOr<Generator> Generator::Create(StepRunner& runner, uint32_t slot) {
   std::optional<uint32_t> decode;
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (entries[i].sequences != 1) continue;
-    if (entries[i].tokens == 1) {
-      decode = i;
-    } else {
+    if (entries[i].prefill) {
       prefill.push_back(i);
+    } else if (entries[i].tokens == 1) {
+      decode = i;
     }
   }
   if (!decode) {

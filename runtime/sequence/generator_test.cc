@@ -36,12 +36,22 @@ class FakeRunner : public StepRunner {
     }
   }
 
+  void AddEntry(bool prefill, uint32_t sequences, uint32_t tokens) {
+    EntryInfo entry;
+    entry.prefill = prefill;
+    entry.sequences = sequences;
+    entry.tokens = tokens;
+    entries_.push_back(entry);
+  }
+  void RemoveEntry(size_t index) { entries_.erase(entries_.begin() + index); }
+
   const ModelInfo& model() const override { return model_; }
   const std::vector<EntryInfo>& entries() const override { return entries_; }
   uint32_t slots() const override { return 1; }
 
   absl::Status Step(uint32_t entry, const StepInputs& inputs) override {
     const SequenceStep& sequence = inputs.seqs[0];
+    entries_run.push_back(entry);
     steps.push_back(std::to_string(entries_[entry].tokens) + ":" +
                     std::to_string(sequence.position) + "+" +
                     std::to_string(sequence.length));
@@ -63,6 +73,7 @@ class FakeRunner : public StepRunner {
   std::span<const float> logits(uint32_t row) const override { return logits_; }
 
   std::vector<std::string> steps;  // "entry tokens:position+length"
+  std::vector<uint32_t> entries_run;
   size_t fail_at = 0;
   bool damage = false;
 
@@ -127,6 +138,25 @@ TEST(GeneratorTest, PlanWithoutPrefillFeedsTokenByToken) {
   const auto result = generator.Generate(Range(3), Greedy(2));
   EXPECT_EQ(result->ids, Continue(Range(3), 2));
   EXPECT_EQ(runner.steps.size(), 4u);
+}
+
+TEST(GeneratorTest, StepsAreChosenByTheirKind) {
+  FakeRunner runner({1, 4});
+  runner.AddEntry(/*prefill=*/false, /*sequences=*/1, /*tokens=*/4);
+  runner.AddEntry(/*prefill=*/true, /*sequences=*/2, /*tokens=*/4);
+  Generator generator = *Generator::Create(runner, 0);
+  const auto result = generator.Generate(Range(6), Greedy(3));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->ids, Continue(Range(6), 3));
+  EXPECT_THAT(runner.entries_run, ElementsAre(2, 2, 0, 0))
+      << "decode_b1 is 0, the prefill steps of one sequence are 1 and 2";
+}
+
+TEST(GeneratorTest, APrefillStepOfOneTokenIsNoDecodeStep) {
+  FakeRunner runner({1});
+  runner.RemoveEntry(0);
+  const auto generator = Generator::Create(runner, 0);
+  EXPECT_EQ(generator.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(GeneratorTest, StopIdEndsAndIsNotPartOfTheAnswer) {

@@ -156,6 +156,13 @@ class Comparer {
     const int64_t width = want.row_size();
     const size_t skip = got_ids->second.size() - rows.size();
     for (int64_t r = 0; r < want.rows(); ++r) {
+      if (static_cast<int64_t>(rows[r].size()) != width ||
+          got_ids->second[skip + r].size() != rows[r].size() ||
+          want_ids->second.values.size() != want.values.size()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            result.name, " has ", width, " experts a row, the plan chooses ",
+            rows[r].size(), "; is the golden file of this model?"));
+      }
       SortBy(got_ids->second[skip + r].data(), rows[r].data(), width);
       SortBy(want_ids->second.values.data() + r * width,
              sorted.values.data() + r * width, width);

@@ -70,6 +70,7 @@ void JudgeExact(const Flags& flags, const GoldenCase& golden,
 
 double MeanError(const std::vector<CaseResult>& results) {
   double sum = 0;
+  int64_t cases = 0;  // that have logits
   for (const CaseResult& r : results) {
     double steps = 0;
     int64_t count = 0;
@@ -78,9 +79,11 @@ double MeanError(const std::vector<CaseResult>& results) {
       steps += t.rel_l2;
       ++count;
     }
-    sum += r.prefill_rel_l2 > 0 || count == 0 ? r.prefill_rel_l2 : steps / count;
+    if (r.prefill_rel_l2 == 0 && count == 0) continue;
+    sum += r.prefill_rel_l2 > 0 ? r.prefill_rel_l2 : steps / count;
+    ++cases;
   }
-  return results.empty() ? 0 : sum / results.size();
+  return cases == 0 ? 0 : sum / cases;
 }
 
 // What the reference's own bf16 run differs from its fp32 run, as MeanError.
@@ -222,10 +225,12 @@ absl::StatusOr<bool> Run(const Flags& flags) {
 
   std::vector<CaseResult> results;
   for (const GoldenCase& c : golden) {
-    for (int32_t id : c.input_ids) {
+    std::vector<int32_t> ids = c.input_ids;
+    ids.insert(ids.end(), c.step_tokens.begin(), c.step_tokens.end());
+    for (int32_t id : ids) {
       if (id < 0 || static_cast<uint32_t>(id) >= vocab) {
         return absl::InvalidArgumentError(
-            flags.golden + ": " + c.name + ".input_ids holds " +
+            flags.golden + ": case " + c.name + " holds token " +
             std::to_string(id) + ", the vocabulary has " + std::to_string(vocab) +
             " entries; is the golden file of this model?");
       }
@@ -237,7 +242,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
       }
     }
     positions = std::min<int64_t>(positions, c.input_ids.size());
-    const size_t fed = c.step_logits.empty() ? 0 : c.step_logits.size() - 1;
+    const size_t fed = c.step_tokens.empty() ? 0 : c.step_tokens.size() - 1;
     GLM_ASSIGN_OR_RETURN(
         const Replay replay,
         RunTokens(*executor, c.input_ids,
@@ -246,6 +251,11 @@ absl::StatusOr<bool> Run(const Flags& flags) {
     GLM_ASSIGN_OR_RETURN(
         CaseResult result,
         Compare(c, replay, plan->plan().model()->pool_tokens()));
+    if (result.tensors.empty() && result.tokens == 0) {
+      return absl::InvalidArgumentError(
+          flags.golden + ": case " + c.name +
+          " has no tensor that glm-check knows; nothing was compared");
+    }
     results.push_back(std::move(result));
   }
 

@@ -1,5 +1,6 @@
 #include "tools/glm-check/golden_file.h"
 
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -23,6 +24,10 @@ absl::StatusOr<GoldenTensor> ReadTensor(const SafetensorsFile& file,
                                         const TensorEntry& entry) {
   GoldenTensor tensor;
   tensor.shape = entry.shape;
+  if (entry.size == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry.name, " has no elements"));
+  }
   switch (entry.dtype) {
     case StDType::kF32:
       Widen<float>(file.Bytes(entry), tensor.values);
@@ -40,8 +45,13 @@ absl::StatusOr<GoldenTensor> ReadTensor(const SafetensorsFile& file,
   }
 }
 
+// Token ids; what is no 32-bit integer becomes -1, which no vocabulary holds.
 std::vector<int32_t> Ids(const GoldenTensor& tensor) {
-  return {tensor.values.begin(), tensor.values.end()};
+  std::vector<int32_t> ids;
+  for (double v : tensor.values) {
+    ids.push_back(v >= 0 && v <= INT32_MAX ? static_cast<int32_t>(v) : -1);
+  }
+  return ids;
 }
 
 // Appends row `row` of a logits tensor.
@@ -121,6 +131,10 @@ absl::StatusOr<std::vector<GoldenCase>> ReadGolden(const std::string& path) {
       c.tensors[entry.name.substr(prefix.size())] = *std::move(tensor);
     }
     if (absl::Status s = CollectSteps(c); !s.ok()) return annotate(s);
+    if (c.tensors.empty()) {
+      return annotate(absl::InvalidArgumentError(
+          absl::StrCat(c.name, " has input_ids and nothing to compare")));
+    }
   }
   return cases;
 }

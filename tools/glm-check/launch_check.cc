@@ -111,11 +111,16 @@ absl::Status LaunchCheck::ReadSlots(uint32_t state,
 }
 
 absl::Status LaunchCheck::Prepare(uint32_t launch) {
+  buffers_.clear();
   states_.clear();
   const plan::Entry* entry = executor_.plan_file().plan().entries()->Get(entry_);
   for (const plan::Arg* arg : *entry->launches()->Get(launch)->args()) {
-    if (arg->kind() != plan::ArgKind::STATE) continue;
-    GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), states_[arg->index()]));
+    if (arg->kind() == plan::ArgKind::BUFFER) {
+      GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry_, arg->index(),
+                                               buffers_[arg->index()]));
+    } else if (arg->kind() == plan::ArgKind::STATE) {
+      GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), states_[arg->index()]));
+    }
   }
   return absl::OkStatus();
 }
@@ -128,20 +133,28 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
   const plan::Arg* arg = args->Get(position);
   std::vector<std::byte> bytes;
   switch (arg->kind()) {
-    case plan::ArgKind::BUFFER:
+    case plan::ArgKind::BUFFER: {
       operand.dtype = entry->buffers()->Get(arg->index())->dtype();
       GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry_, arg->index(), bytes));
+      // The step's inputs are written after the first Prepare, by no kernel.
+      const bool input = arg->index() == entry->ids() ||
+                         arg->index() == entry->seqs() ||
+                         arg->index() == entry->rows();
+      const std::vector<std::byte>& before =
+          input ? bytes : buffers_[arg->index()];
       if (operand.dtype == plan::DType::I32) {
         operand.got_ints.resize(bytes.size() / 4);
         std::memcpy(operand.got_ints.data(), bytes.data(), bytes.size());
-        operand.ints = operand.got_ints;
+        operand.ints.resize(bytes.size() / 4);
+        std::memcpy(operand.ints.data(), before.data(), before.size());
         operand.argument.i32 = operand.ints;
         return absl::OkStatus();
       }
       operand.got = Widen(bytes, operand.dtype);
-      operand.values = operand.got;
+      operand.values = Widen(before, operand.dtype);
       operand.argument.f32 = operand.values;
       return absl::OkStatus();
+    }
     case plan::ArgKind::STATE:
       operand.dtype = plan.states()->Get(arg->index())->dtype();
       GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), bytes));

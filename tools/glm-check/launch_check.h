@@ -1,10 +1,10 @@
 // One launch of a plan beside its reference function.
 //
-// Before a launch runs, `Prepare` copies the states it may change; after it ran,
-// `Check` widens its arguments to fp32, runs the reference function on the same
-// inputs and compares everything that the kernel could have written. Elements that
-// the reference leaves alone must be as the kernel left them, so a kernel that
-// writes where it should not, or does not where it should, is found as well.
+// Before a launch runs, `Prepare` copies its buffers and states; after it ran,
+// `Check` widens the copies to fp32, runs the reference function on them and
+// compares every buffer and state as a whole. What the reference leaves alone must
+// be as it was, so a kernel that writes where it should not, or does not where it
+// should, is found as well.
 #ifndef GLM_TOOLS_GLM_CHECK_LAUNCH_CHECK_H_
 #define GLM_TOOLS_GLM_CHECK_LAUNCH_CHECK_H_
 
@@ -44,7 +44,9 @@ class LaunchCheck {
 
   Executor& executor_;
   uint32_t entry_;
-  std::map<uint32_t, std::vector<std::byte>> states_;   // before the launch
+  // Before the launch, by buffer and by state.
+  std::map<uint32_t, std::vector<std::byte>> buffers_;
+  std::map<uint32_t, std::vector<std::byte>> states_;
   std::map<uint32_t, std::vector<float>> weights_;      // widened, kept
 };
 

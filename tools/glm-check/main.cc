@@ -1,10 +1,15 @@
 // glm-check: is what a plan computes right? Exit codes: 0 yes, 1 no, 2 usage.
 
+#include <cstdio>
+#include <string>
+
 #include <CLI/CLI.hpp>
 
+#include "runtime/base/standard_streams.h"
 #include "tools/glm-check/commands.h"
 
 int main(int argc, char** argv) {
+  glm::OpenStandardStreams();
   CLI::App app{
       "glm-check compares a plan with a reference.\n"
       "\n"
@@ -18,6 +23,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (const absl::Status status = glm::FlushStandardOutput(); !status.ok()) {
+    std::fprintf(stderr, "glm-check: %s\n", std::string(status.message()).c_str());
+    return 1;
   }
   return result;
 }

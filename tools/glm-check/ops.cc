@@ -68,7 +68,9 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
   std::mt19937_64 random(flags.seed);
   LaunchCheck check(executor, entry);
   std::vector<uint32_t> positions;
-  for (uint32_t s = 0; s < info.sequences; ++s) positions.push_back(s * 3);
+  for (uint32_t s = 0; s < info.sequences; ++s) {
+    positions.push_back(s * 3 % executor.model().max_context);
+  }
   for (int64_t number = 0; number < flags.steps; ++number) {
     const Step step = MakeStep(info, executor.model(), number + 1 == flags.steps,
                                positions, random);

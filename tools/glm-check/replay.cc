@@ -53,6 +53,7 @@ class Sequence {
     const auto* table =
         executor_.plan_file().plan().entries()->Get(entry);
     auto observe = [&](uint32_t launch) -> absl::Status {
+      if (table->taps() == nullptr) return absl::OkStatus();
       for (const plan::Tap* tap : *table->taps()) {
         if (tap->after() != launch) continue;
         GLM_RETURN_IF_ERROR(

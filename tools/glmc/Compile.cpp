@@ -5,6 +5,7 @@
 #include "compiler/driver/Driver.h"
 #include "compiler/plan/PlanSummary.h"
 #include "runtime/plan/plan_reader.h"
+#include "runtime/text/tokenizer.h"
 
 #include <CLI/CLI.hpp>
 
@@ -96,6 +97,21 @@ std::string finishFlags(Flags &flags) {
   return "";
 }
 
+/// Checks a tokenizer.json as glmrun will read it; gives the ids of the markers of
+/// the chat format that end an assistant's turn.
+llvm::Expected<std::vector<int32_t>> readTokenizer(llvm::StringRef text,
+                                                   llvm::StringRef path) {
+  auto tokenizer = text::Tokenizer::FromJson({text.data(), text.size()},
+                                             {path.data(), path.size()});
+  if (!tokenizer.ok())
+    return llvm::createStringError(std::string(tokenizer.status().message()));
+  std::vector<int32_t> ids;
+  for (const char *marker : {"<|endoftext|>", "<|user|>", "<|observation|>"})
+    if (auto id = (*tokenizer)->TokenId(marker); id && (*tokenizer)->IsAdded(*id))
+      ids.push_back(*id);
+  return ids;
+}
+
 int run(Flags &flags) {
   if (std::string text = finishFlags(flags); !text.empty())
     return fail(text, 2);
@@ -110,6 +126,7 @@ int run(Flags &flags) {
     line.clear();
     llvm::errs() << "glmc: warning: " << text << "\n";
   };
+  o.readTokenizer = readTokenizer;
   llvm::Error error = driver::compile(o, llvm::outs());
   line.clear();
   if (error)
@@ -153,13 +170,15 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_option("--prefill-chunk", o.prefillChunk,
                   "Tokens of a prompt that one prefill step takes (default 256)");
   cmd->add_option("--batch", flags->batches,
-                  "Comma-separated decode batch sizes (default 1)");
+                  "Comma-separated decode batch sizes; 1, which glmrun uses, is always there");
   cmd->add_option("--max-context", o.maxContext,
-                  "Tokens a sequence may hold (default: the model's own, at most 131072)");
+                  "Tokens a sequence may hold (default, also for 0: the model's own, at most "
+                  "131072)");
   cmd->add_flag("--pack", o.pack,
                 "Copy the weights into one .glmweights file beside the plan");
   cmd->add_option("--compile-to", flags->phase,
-                  "Stop after a phase and print it: " + pipeline::phaseNames());
+                  "Stop after a phase and print it instead of writing a plan: " +
+                      pipeline::phaseNames());
   cmd->add_option("--disable-pass", o.disabledPasses, "Leave a pass out (repeatable)");
   cmd->add_flag("--print-ir-after-all", o.printAfterAll, "Print the IR after each pass");
   cmd->add_flag("--timing", o.timing, "Print the time of each pass");

@@ -2,14 +2,21 @@
 
 #include "tools/glmc/Commands.h"
 
+#include "runtime/base/standard_streams.h"
+
+#include "llvm/Support/raw_ostream.h"
+
 #include <CLI/CLI.hpp>
 
 int main(int argc, char **argv) {
+  glm::OpenStandardStreams();
   CLI::App app{"glmc compiles a GLM-5.3 checkpoint into a plan that glmrun executes.\n"
                "\n"
-               "  glmc compile models/nano -o nano.glmplan\n"
+               "  glmc compile models/glm53/nano/checkpoint -o nano.glmplan\n"
                "  glmc explain nano.glmplan\n"
-               "  glmc compile --config config.json --weights none -o full.glmplan"};
+               "  glmc compile --config config.json --weights none -o full.glmplan\n"
+               "\n"
+               "Exit codes: 0 done, 1 bad input or no output, 2 usage."};
   app.set_version_flag("--version", "glmc 0.1.0");
   app.require_subcommand(1);
   int result = 0;
@@ -19,6 +26,13 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? 0 : 2;
+  }
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::errs() << "glmc: standard output: " << llvm::outs().error().message()
+                 << "; some of the output is lost\n";
+    llvm::outs().clear_error();
+    return 1;
   }
   return result;
 }

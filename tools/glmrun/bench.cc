@@ -59,7 +59,7 @@ uint32_t DecodeEntry(const Executor& executor) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < executor.entries().size(); ++i) {
     const EntryInfo& entry = executor.entries()[i];
-    if (entry.sequences == 1 && entry.tokens == 1) found = i;
+    if (!entry.prefill && entry.sequences == 1 && entry.tokens == 1) found = i;
   }
   return found;
 }

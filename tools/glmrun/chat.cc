@@ -119,7 +119,7 @@ absl::Status Answer(const std::string& message, Session& session,
     out.Write(delta.content, /*dimmed=*/false);
   };
   GenerateOptions options = base;
-  options.on_prefill = PrefillBar();
+  options.on_prefill = ProgressBar("reading prompt");
   options.on_token = [&](int32_t id) { show(text.Push(id)); };
   GLM_ASSIGN_OR_RETURN(const GenerateResult result,
                        generator.Generate(prompt, options));
@@ -189,8 +189,10 @@ void AddChat(CLI::App& app, Run& run) {
       "  glmrun chat model.glmplan --system \"Be brief.\" --effort low\n");
   AddSessionOptions(*command, options->session);
   command->add_option("--system", options->system, "System message");
-  command->add_option("--effort", options->effort,
-                      "Reasoning effort: low, high or max");
+  command
+      ->add_option("--effort", options->effort,
+                   "Reasoning effort: low, high or max")
+      ->check(CLI::IsMember({"low", "high", "max"}));
   AddSamplingOptions(*command, options->sampling);
   command->callback(
       [options, &run] { run = [options] { return Chat(*options); }; });

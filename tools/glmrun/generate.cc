@@ -1,10 +1,13 @@
 // glmrun generate: one prompt, one answer.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,7 +29,7 @@ struct Options {
   SamplingOptions sampling;
   std::optional<std::string> prompt;
   std::optional<std::string> chat;
-  std::vector<int32_t> prompt_ids;
+  std::string prompt_ids;  // 1,2,3
   std::string effort;
   bool special = false;
   bool json = false;
@@ -81,11 +84,29 @@ struct Prompt {
   std::unique_ptr<Output> output;
 };
 
+absl::StatusOr<std::vector<int32_t>> ParseIds(std::string_view list) {
+  std::vector<int32_t> ids;
+  while (true) {
+    const size_t comma = std::min(list.find(','), list.size());
+    int32_t id = -1;
+    const char* end = list.data() + comma;
+    const auto [stop, error] = std::from_chars(list.data(), end, id);
+    if (error != std::errc() || stop != end || id < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--prompt-ids: '", std::string(list.substr(0, comma)),
+          "' is no token id; expected numbers separated by commas, as 5,17,3"));
+    }
+    ids.push_back(id);
+    if (comma == list.size()) return ids;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 absl::StatusOr<Prompt> MakePrompt(const Options& options,
                                   const Session& session) {
   Prompt prompt;
   if (!options.prompt && !options.chat) {
-    prompt.ids = options.prompt_ids;
+    GLM_ASSIGN_OR_RETURN(prompt.ids, ParseIds(options.prompt_ids));
     if (session.tokenizer == nullptr) {
       prompt.output = std::make_unique<IdOutput>();
     } else {
@@ -152,7 +173,7 @@ absl::Status Generate(const Options& options) {
     answer.Write(delta.content, /*dimmed=*/false);
   };
   generation.cancel = interrupts.flag();
-  generation.on_prefill = PrefillBar();
+  generation.on_prefill = ProgressBar("reading prompt");
   generation.on_token = [&](int32_t id) { show(prompt.output->Push(id)); };
   GLM_ASSIGN_OR_RETURN(const GenerateResult result,
                        generator.Generate(prompt.ids, generation));
@@ -188,17 +209,17 @@ void AddGenerate(CLI::App& app, Run& run) {
   AddSessionOptions(*command, options->session);
   auto* prompt = command->add_option_group("Prompt", "One of");
   prompt->add_option("--prompt", options->prompt, "Text to continue, as it is");
-  prompt
-      ->add_option("--prompt-ids", options->prompt_ids,
-                   "Token ids to continue, separated by commas")
-      ->delimiter(',');
+  prompt->add_option("--prompt-ids", options->prompt_ids,
+                     "Token ids to continue, separated by commas");
   prompt->add_option("--chat", options->chat,
                      "A user's message; answered in the chat format");
   prompt->require_option(1);
   command->add_flag("--parse-special", options->special,
                     "Text of --prompt that spells a control token becomes it");
-  command->add_option("--effort", options->effort,
-                      "Reasoning effort of --chat: low, high or max");
+  command
+      ->add_option("--effort", options->effort,
+                   "Reasoning effort of --chat: low, high or max")
+      ->check(CLI::IsMember({"low", "high", "max"}));
   AddSamplingOptions(*command, options->sampling);
   command->add_flag("--json", options->json,
                     "One JSON object on stdout instead of streamed text");

@@ -146,21 +146,26 @@ TEST_F(GlmrunTest, FaultyInputIsOne) {
   EXPECT_THAT(run.output, HasSubstr("has 65 tokens, the context holds 64"));
 }
 
+TEST_F(GlmrunTest, IncompletePlanOrWeightsAreOneWithTheRemedy) {
+  Outcome run = Run("generate " + plan() + " --prompt hello", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--prompt-ids"));
+  std::filesystem::remove(folder_ + "/toy.bin");
+  run = Run("generate " + plan() + " --prompt-ids 1", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--weights"));
+}
+
 TEST_F(GlmrunTest, UnfitMachineIsThreeWithTheRemedy) {
   const std::string command = "generate " + plan() + " --prompt-ids 1";
   Outcome run = Run(command + " --memory-limit 1KiB", /*errors=*/true);
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.output, HasSubstr("--max-context"));
-  run = Run("generate " + plan() + " --prompt hello", /*errors=*/true);
-  EXPECT_EQ(run.code, 3);
-  EXPECT_THAT(run.output, HasSubstr("--prompt-ids"));
   plan_.code_objects[0]->isa = "x86-64-v9";
   WritePlan();
   run = Run(command, /*errors=*/true);
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.output, HasSubstr("--target host:"));
-  std::filesystem::remove(folder_ + "/toy.bin");
-  EXPECT_EQ(Run(command).code, 3);
 }
 
 TEST_F(GlmrunTest, InspectNeedsNoWeights) {

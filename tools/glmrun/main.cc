@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "runtime/base/standard_streams.h"
 #include "tools/glmrun/command.h"
 
 namespace {
@@ -17,6 +18,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kUnimplemented:
       return kInput;
     default:
@@ -33,11 +35,12 @@ constexpr char kFooter[] =
     "  glmrun inspect model.glmplan\n"
     "\n"
     "Exit codes: 0 done, 1 the plan, weights or prompt are at fault, 2 wrong\n"
-    "usage, 3 this machine is at fault (memory, processor, missing files).\n";
+    "usage, 3 this machine is at fault (memory, processor, device).\n";
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  glm::OpenStandardStreams();
   CLI::App app("Runs a plan that `glmc compile` made.", "glmrun");
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -51,7 +54,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
-  const absl::Status status = run();
+  absl::Status status = run();
+  if (status.ok()) status = glm::FlushStandardOutput();
   if (!status.ok()) {
     std::fflush(stdout);
     std::fprintf(stderr, "glmrun: %s\n", std::string(status.message()).c_str());

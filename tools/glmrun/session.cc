@@ -2,13 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/glmrun/terminal.h"
 
 namespace glm::tools {
 
@@ -38,6 +41,36 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
                    "Show device and memory plan on stderr");
 }
 
+namespace {
+
+// A number in [low, high]; unlike CLI::Range it lets no NaN through.
+CLI::Validator NumberIn(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        if (end != text.c_str() && *end == 0 && value >= low && value <= high) {
+          return "";
+        }
+        return absl::StrCat("expected a number from ", low, " to ", high);
+      },
+      "FLOAT");
+}
+
+// Anything longer would be clamped without a word.
+CLI::Validator Seed() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const bool digits = !text.empty() && text.size() <= 18 &&
+                            text.find_first_not_of("0123456789") ==
+                                std::string::npos;
+        return digits ? "" : "expected a whole number of at most 18 digits";
+      },
+      "SEED");
+}
+
+}  // namespace
+
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
   command
       .add_option("--max-tokens", options.max_tokens,
@@ -48,19 +81,19 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
   command
       .add_option("--temperature", options.temperature,
                   "Sampling temperature, 0 is greedy; default: the model's")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberIn(0.0, 100.0))
       ->excludes(greedy);
   command
       .add_option("--top-p", options.top_p,
                   "Sample from the likeliest tokens that together have this "
                   "probability; default: the model's")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(NumberIn(1e-6, 1.0))
       ->excludes(greedy);
   command
       .add_option("--seed", options.seed,
                   "Seed of the random numbers; the same seed gives the same "
                   "text")
-      ->check(CLI::NonNegativeNumber);
+      ->check(Seed());
   command.add_flag("--ignore-eos", options.ignore_eos,
                    "Go on when the model would stop");
 }
@@ -94,9 +127,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
       std::fprintf(stderr, "memory:\n%s", memory.ToString().c_str());
     };
   }
-  GLM_ASSIGN_OR_RETURN(
-      session->executor,
-      Executor::Create(session->plan, *session->device, executor));
+  ProgressBar bar("checking weights", uint64_t{1} << 20, " MiB");
+  executor.on_weights_read = [&bar](uint64_t done, uint64_t total) {
+    bar(done, total);
+  };
+  auto created = Executor::Create(session->plan, *session->device, executor);
+  bar.Clear();
+  GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
   return session;
 }
 

@@ -49,17 +49,28 @@ const std::atomic<bool>* Interrupts::flag() const { return &tools::raised; }
 bool Interrupts::terminated() const { return tools::terminated.load(); }
 void Interrupts::Clear() { tools::raised.store(false); }
 
-void PrefillBar::operator()(uint32_t done, uint32_t total) const {
-  static constexpr int kWidth = 30;
+void ProgressBar::operator()(uint64_t done, uint64_t total) {
+  static constexpr uint64_t kWidth = 30;
   if (!shown_) return;
-  if (done == total) {
-    std::fputs("\r\033[K", stderr);
-  } else {
-    const int filled = static_cast<int>(uint64_t{kWidth} * done / total);
-    std::fprintf(stderr, "\rreading prompt [%s%s] %u/%u",
-                 std::string(filled, '#').c_str(),
-                 std::string(kWidth - filled, ' ').c_str(), done, total);
+  if (done >= total) {
+    Clear();
+    return;
   }
+  if (done / unit_ == drawn_) return;
+  drawn_ = done / unit_;
+  const uint64_t filled = kWidth * done / total;
+  std::fprintf(stderr, "\r%s [%s%s] %llu/%llu%s", what_,
+               std::string(filled, '#').c_str(),
+               std::string(kWidth - filled, ' ').c_str(),
+               static_cast<unsigned long long>(drawn_),
+               static_cast<unsigned long long>(total / unit_), unit_name_);
+  std::fflush(stderr);
+}
+
+void ProgressBar::Clear() {
+  if (!shown_ || drawn_ == ~uint64_t{0}) return;
+  drawn_ = ~uint64_t{0};
+  std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
 }
 

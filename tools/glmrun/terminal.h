@@ -29,15 +29,27 @@ class Interrupts {
   void Clear();
 };
 
-// A bar on stderr while a long prompt is read; nothing when stderr is no
-// terminal. Fits GenerateOptions.on_prefill; wipes itself at the end.
-class PrefillBar {
+// A bar on stderr while `what` goes on; nothing when stderr is no terminal.
+// Fits GenerateOptions.on_prefill and ExecutorOptions.on_weights_read; wipes
+// itself at the end, and with Clear when the end does not come.
+class ProgressBar {
  public:
-  PrefillBar() : shown_(IsTerminal(stderr)) {}
-  void operator()(uint32_t done, uint32_t total) const;
+  // `unit` > 1 shows the numbers in multiples of it.
+  explicit ProgressBar(const char* what, uint64_t unit = 1,
+                       const char* unit_name = "")
+      : what_(what),
+        unit_(unit),
+        unit_name_(unit_name),
+        shown_(IsTerminal(stderr)) {}
+  void operator()(uint64_t done, uint64_t total);
+  void Clear();
 
  private:
+  const char* what_;
+  uint64_t unit_;
+  const char* unit_name_;
   bool shown_;
+  uint64_t drawn_ = ~uint64_t{0};  // the units last shown
 };
 
 // Writes a stream of reasoning and answer: reasoning dimmed on terminals.

@@ -1,0 +1,276 @@
+// Launches against docs/spec/kernels.md: what each op takes, how much of it its
+// kernel touches, and the grid that touches exactly that. A kernel is native
+// code that trusts these numbers.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/launch_check.h"
+
+namespace glm::plan {
+namespace {
+
+constexpr uint64_t kF32 = 0, kI32 = 3;  // dtype codes
+
+bool Named(const LaunchCheck& l, std::string_view kernel_template) {
+  return std::string_view(l.kernel().name()->c_str())
+      .starts_with(std::string(kernel_template) + "_");
+}
+
+void Embed(LaunchCheck& l) {
+  l.Input(3, kI32, l.rows());
+  l.DenseWeight(4, l.Param(0), Product({l.Param(3), l.Param(2)}));
+  l.Output(5, l.Param(1), Product({l.rows(), l.Param(2)}));
+  l.Grid(l.rows());
+}
+
+void GatherRows(LaunchCheck& l) {
+  l.LogitRows(4);
+  l.Input(3, l.Param(0), Product({l.step_rows(), l.Param(2)}));
+  l.Input(4, kI32, l.rows());
+  l.Output(5, l.Param(1), Product({l.rows(), l.Param(2)}));
+  l.Grid(l.rows());
+}
+
+void Linear(LaunchCheck& l) {
+  const uint64_t outputs = l.Param(3), columns = l.Param(4);
+  l.Input(3, l.Param(0), Product({l.rows(), columns}));
+  l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  l.Output(5, l.Param(2), Product({l.rows(), outputs}));
+  if (Named(l, "LinearTile")) {
+    l.Grid(Tiles(outputs, 64), Tiles(l.rows(), 128));
+  } else {
+    l.Grid(Tiles(outputs, 32));
+  }
+}
+
+void HeadLinear(LaunchCheck& l) {
+  const uint64_t heads = l.Param(3), outputs = l.Param(4), columns = l.Param(5);
+  uint64_t last = l.Param(9);
+  for (const auto& [extent, stride] :
+       {std::pair(heads, l.Param(6)), {outputs, l.Param(7)},
+        {columns, l.Param(8)}}) {
+    const uint64_t reach = Product({std::max<uint64_t>(extent, 1) - 1, stride});
+    last = CheckedAdd(last, reach).value_or(~uint64_t{0} - 1);
+  }
+  l.Input(3, l.Param(0), Product({l.rows(), heads, columns}));
+  l.DenseWeight(4, l.Param(1), CheckedAdd(last, 1).value_or(last));
+  l.Output(5, l.Param(2), Product({l.rows(), heads, outputs}));
+  l.Grid(Tiles(outputs, 64), heads,
+         Named(l, "HeadLinearTile") ? Tiles(l.rows(), 128) : 1);
+}
+
+void ExpertLinear(LaunchCheck& l) {
+  const uint64_t experts = l.Param(4), top_k = l.Param(5);
+  const uint64_t outputs = l.Param(6), columns = l.Param(7);
+  const uint64_t choices = Product({l.rows(), top_k});
+  l.Input(3, l.Param(0),
+          Product({l.Param(9) != 0 ? choices : l.rows(), columns}));
+  l.Input(4, kI32, choices);
+  l.ExpertTable(5, l.Param(1), l.Param(2), experts, outputs, columns,
+                l.Param(8));
+  l.Output(6, l.Param(3), Product({choices, outputs}));
+  l.Grid(Tiles(outputs, 64), Named(l, "ExpertLinearTile") ? experts : choices);
+}
+
+void ShortConv(LaunchCheck& l) {
+  const uint64_t channels = l.Param(3), kernel = l.Param(4);
+  const uint64_t elements = Product({l.rows(), channels});
+  l.NeedSequences();
+  l.NumberIs(3, l.sequences(), "sequences");
+  l.Input(4, l.Param(0), elements);
+  l.DenseWeight(5, l.Param(1), Product({channels, kernel}));
+  l.Slot(6, l.Param(0),
+         Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
+  l.Output(8, l.Param(2), elements);
+  l.Grid(Tiles(channels, 256), l.sequences());
+}
+
+void DeltaRule(LaunchCheck& l) {
+  const uint64_t heads = l.Param(2), d = l.Param(3), dv = l.Param(4);
+  const uint64_t keys = Product({l.rows(), heads, d});
+  const uint64_t values = Product({l.rows(), heads, dv});
+  l.NeedSequences();
+  l.NumberIs(3, l.sequences(), "sequences");
+  l.Input(4, l.Param(0), keys);
+  l.Input(5, l.Param(0), keys);
+  l.Input(6, l.Param(0), values);
+  l.Input(7, kF32, keys);
+  l.Input(8, kF32, Product({l.rows(), heads}));
+  l.Slot(9, kF32, Product({heads, d, dv}));
+  l.Output(11, l.Param(1), values);
+  l.Grid(heads, l.sequences());
+}
+
+void LatentAppend(LaunchCheck& l) {
+  l.NeedSequences();
+  l.Input(3, l.Param(0), Product({l.rows(), l.Param(2)}));
+  l.Slot(4, l.Param(1), Product({l.model().max_context(), l.Param(2)}));
+  l.Grid(l.rows());
+}
+
+// Complete pools of a full context.
+uint64_t Pools(const LaunchCheck& l, uint64_t pool) {
+  return l.model().max_context() / std::max<uint64_t>(pool, 1);
+}
+
+void KPool(LaunchCheck& l) {
+  const uint64_t width = l.Param(3), pool = l.Param(4);
+  l.NeedSequences();
+  l.NumberIs(3, l.sequences(), "sequences");
+  l.Input(4, l.Param(0), Product({l.rows(), width}));
+  l.Input(5, l.Param(0), Product({l.rows(), width}));
+  l.DenseWeight(6, l.Param(1), Product({pool, width}));
+  l.Slot(7, l.Param(2),
+         Product({std::max<uint64_t>(pool, 1) - 1, 2, width}));
+  l.Slot(9, l.Param(2), Product({Pools(l, pool), width}));
+  l.Grid(l.sequences());
+}
+
+void IndexScores(LaunchCheck& l) {
+  const uint64_t heads = l.Param(3), width = l.Param(4);
+  const uint64_t pools = Pools(l, l.Param(5)), columns = l.Value(9);
+  l.NeedSequences();
+  l.Input(3, l.Param(0), Product({l.rows(), heads, width}));
+  l.Input(4, l.Param(1), Product({l.rows(), heads}));
+  l.Slot(5, l.Param(2), Product({pools, width}));
+  l.Number(7);
+  l.Number(9);
+  if (columns < pools) {
+    l.Fail(9, columns, " columns, a full context has ", pools, " pools");
+  }
+  l.Output(8, kF32, Product({l.rows(), columns}));
+  l.Grid(Tiles(columns, 64), Tiles(l.rows(), 32));
+}
+
+void TopK(LaunchCheck& l) {
+  const uint64_t columns = l.Value(4), count = Product({l.rows(), l.Param(0)});
+  if (l.Param(1) > 0) l.NeedSequences();
+  l.Number(4);
+  l.Input(3, kF32, Product({l.rows(), columns}));
+  l.Output(5, kI32, count);
+  l.Grid(l.rows());
+  l.LeavesIds(5, columns, count);
+}
+
+void TakeCols(LaunchCheck& l) {
+  const uint64_t columns = l.Value(4), count = Product({l.rows(), l.Param(2)});
+  l.Number(4);
+  l.Input(3, l.Param(0), Product({l.rows(), columns}));
+  l.Input(5, kI32, count);
+  l.UsesIds(5, columns, count);
+  l.Output(6, l.Param(1), count);
+  l.Grid(l.rows());
+}
+
+void SparseAttention(LaunchCheck& l) {
+  const uint64_t heads = l.Param(3), width = l.Param(4), k = l.Param(5);
+  const uint64_t elements = Product({l.rows(), heads, width});
+  const uint64_t listed = Product({l.rows(), k});
+  l.NeedSequences();
+  l.Input(3, l.Param(0), elements);
+  l.Slot(4, l.Param(1), Product({l.model().max_context(), width}));
+  l.Input(6, kI32, listed);
+  l.UsesIds(6, Pools(l, l.Param(6)), listed);
+  l.Number(7);
+  l.Output(8, l.Param(2), elements);
+  l.Grid(Tiles(heads, 4), l.rows());
+}
+
+void Sinkhorn(LaunchCheck& l) {
+  const uint64_t elements = Product({l.rows(), l.Param(0), l.Param(0)});
+  l.Input(3, kF32, elements);
+  l.Number(4);
+  l.Output(5, kF32, elements);
+  l.Grid(l.rows());
+}
+
+struct Rule {
+  std::string_view op;
+  std::string_view templates[2];  // one of them begins the kernel's name
+  uint32_t params;
+  uint32_t args;
+  void (*check)(LaunchCheck&);
+};
+
+constexpr Rule kRules[] = {
+    {"embed", {"Embed"}, 4, 6, Embed},
+    {"gather_rows", {"GatherRows"}, 3, 6, GatherRows},
+    {"linear", {"Linear", "LinearTile"}, 5, 6, Linear},
+    {"head_linear", {"HeadLinear", "HeadLinearTile"}, 10, 6, HeadLinear},
+    {"expert_linear", {"ExpertLinear", "ExpertLinearTile"}, 10, 7,
+     ExpertLinear},
+    {"short_conv", {"ShortConv"}, 5, 9, ShortConv},
+    {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
+    {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
+    {"kpool", {"KPool"}, 5, 11, KPool},
+    {"index_scores", {"IndexScores"}, 6, 10, IndexScores},
+    {"top_k", {"TopK"}, 2, 6, TopK},
+    {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
+    {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},
+    {"sinkhorn", {"Sinkhorn"}, 2, 6, Sinkhorn},
+};
+
+const Rule* RuleOf(std::string_view op) {
+  for (const Rule& rule : kRules) {
+    if (rule.op == op) return &rule;
+  }
+  return nullptr;
+}
+
+absl::Status ValidateLaunch(const Place& at, const Plan& plan,
+                            const Entry& entry, const Launch& launch,
+                            ColumnIdsOf& ids) {
+  LaunchCheck check(at, plan, entry, launch, ids);
+  check.LeadingArgs();
+  if (!check.status().ok()) return check.status();
+  if (check.kernel().program() != nullptr) {
+    CheckRowwise(check);
+  } else if (const Rule* rule = RuleOf(Text(check.kernel().op()))) {
+    check.Counts(rule->params, rule->args);
+    if (check.status().ok()) rule->check(check);
+  }
+  return check.status();
+}
+
+}  // namespace
+
+absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
+  const std::string name = Text(kernel.name()), op = Text(kernel.op());
+  const std::string stem = name.substr(0, name.find('_'));
+  const auto claims = [&](const Rule& rule) {
+    return stem == rule.templates[0] || stem == rule.templates[1];
+  };
+  if ((stem == "row" && op != "rowwise") ||
+      std::any_of(std::begin(kRules), std::end(kRules),
+                  [&](const Rule& r) { return claims(r) && r.op != op; })) {
+    return at.Bad("the name is not one of op ", op);
+  }
+  const Rule* rule = RuleOf(op);
+  if (rule == nullptr) return absl::OkStatus();
+  std::string expected = stem;
+  for (uint32_t i = 0; i < SizeOf(kernel.params()); ++i) {
+    absl::StrAppend(&expected, "_", kernel.params()->Get(i));
+  }
+  if (!claims(*rule) || name != expected) {
+    return at.Bad("the name does not match op ", op, " and params, expected ",
+                  std::string(rule->templates[0]), expected.substr(stem.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateLaunches(const Place& place, const Plan& plan,
+                              const Entry& entry) {
+  ColumnIdsOf ids;
+  for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
+    const Launch& launch = *entry.launches()->Get(i);
+    const Place at = place.At(
+        "launches", i, Text(plan.kernels()->Get(launch.kernel())->name()));
+    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, launch, ids));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace glm::plan
