@@ -1,0 +1,226 @@
+// A plan that launches every op, with one number changed: the launch, the
+// argument and both numbers must be in the error.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "runtime/plan/plan_validator.h"
+#include "runtime/plan/test_ops_plan.h"
+
+namespace glm {
+namespace {
+
+using plan::Arg;
+using plan::ArgKind;
+using plan::LaunchT;
+using plan::PlanT;
+using ::testing::HasSubstr;
+
+absl::Status Validate(const PlanT& plan) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(plan::Plan::Pack(builder, &plan), plan::PlanIdentifier());
+  return ValidatePlan("p.glmplan", *plan::GetPlan(builder.GetBufferPointer()),
+                      5000, 100'000);
+}
+
+// The first launch of `op` in prefill_n12; `skip` passes over that many.
+LaunchT& Of(PlanT& plan, const std::string& op, int skip = 0) {
+  for (auto& launch : plan.entries[1]->launches) {
+    if (plan.kernels[launch->kernel]->op == op && skip-- == 0) return *launch;
+  }
+  ADD_FAILURE() << "no launch of " << op;
+  return *plan.entries[1]->launches[0];
+}
+
+void SetScalar(LaunchT& launch, int arg, uint64_t value) {
+  launch.args[arg] = Arg(value, 0, ArgKind::SCALAR);
+}
+void SetBuffer(LaunchT& launch, int arg, uint32_t buffer) {
+  launch.args[arg] = Arg(0, buffer, ArgKind::BUFFER);
+}
+
+struct Case {
+  const char* name;
+  std::function<void(PlanT&)> damage;
+  const char* text;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class LaunchValidatorTest : public ::testing::TestWithParam<Case> {};
+
+TEST(LaunchValidatorSampleTest, EveryOpIsValid) {
+  const absl::Status status = Validate(plan::MakeOpsPlan());
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(LaunchValidatorTest, DamageIsNamed) {
+  PlanT plan = plan::MakeOpsPlan();
+  GetParam().damage(plan);
+  const absl::Status status = Validate(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().text));
+}
+
+const Case kCases[] = {
+    {"grid_large", [](PlanT& p) { Of(p, "embed").grid[0] = 2'000'000; },
+     "grid 2000000 x 1 x 1, the kernel needs 12 x 1 x 1"},
+    {"grid_small", [](PlanT& p) { Of(p, "rowwise").grid[0] = 23; },
+     "the kernel needs 24"},
+    {"grid_turned", [](PlanT& p) { Of(p, "sparse_attention").grid = {12, 1, 1}; },
+     "the kernel needs 1 x 12 x 1"},
+    {"seqs_other", [](PlanT& p) { SetBuffer(Of(p, "linear"), 0, 0); },
+     "args[0]: is neither the step's seqs nor 0"},
+    {"seqs_address", [](PlanT& p) { SetScalar(Of(p, "linear"), 0, 4096); },
+     "args[0]: is neither"},
+    {"seqs_needed", [](PlanT& p) { SetScalar(Of(p, "kpool"), 0, 0); },
+     "the kernel needs seqs"},
+    {"tokens", [](PlanT& p) { SetScalar(Of(p, "linear"), 1, 13); },
+     "args[1]: is 13, expected 12"},
+    {"rows", [](PlanT& p) { SetScalar(Of(p, "linear"), 2, 13); },
+     "args[2]: 13 rows, the step has 12"},
+    {"head_rows_with_seqs", [](PlanT& p) { SetScalar(Of(p, "linear"), 2, 2); },
+     "args[2]: 2 rows"},
+    {"sequences", [](PlanT& p) { SetScalar(Of(p, "short_conv"), 3, 2); },
+     "args[3]: is 2, expected 1 (sequences)"},
+    {"state_to_buffer", [](PlanT& p) { SetBuffer(Of(p, "short_conv"), 6, 3); },
+     "args[6]: is a BUFFER, expected a STATE"},
+    {"state_to_scalar",
+     [](PlanT& p) { SetScalar(Of(p, "delta_rule"), 9, 4096); },
+     "args[9]: is a SCALAR, expected a STATE"},
+    {"state_stride", [](PlanT& p) { SetScalar(Of(p, "short_conv"), 7, 512); },
+     "args[7]: is 512, expected 256"},
+    {"state_other",
+     [](PlanT& p) { Of(p, "delta_rule").args[9] = Of(p, "short_conv").args[6];
+                    p.states[0]->shape = {6, 2}; },
+     "the kernel touches 18"},
+    {"state_dtype",
+     [](PlanT& p) { p.states[2]->dtype = plan::DType::F16; },
+     "holds F16, the kernel takes BF16"},
+    {"state_small", [](PlanT& p) { p.states[2]->shape = {15, 6}; },
+     "the kernel touches 96"},
+    {"context", [](PlanT& p) { p.model->max_context = 17; },
+     "the kernel touches 102"},
+    {"weight_to_buffer", [](PlanT& p) { SetBuffer(Of(p, "linear"), 4, 3); },
+     "args[4]: is a BUFFER, expected a WEIGHT"},
+    {"weight_small",
+     [](PlanT& p) { Of(p, "linear").args[4] = Of(p, "embed").args[4]; },
+     "args[4]: holds 48 elements in [8, 6], the kernel touches 420"},
+    {"weight_dtype",
+     [](PlanT& p) {
+       p.weights[Of(p, "linear").args[4].index()]->dtype = plan::DType::F32;
+     },
+     "holds F32, the kernel takes BF16"},
+    {"head_weight_reach",
+     [](PlanT& p) {
+       p.weights[Of(p, "head_linear").args[4].index()]->shape = {29};
+     },
+     "the kernel touches 30"},
+    {"experts_shape",
+     [](PlanT& p) {
+       p.weights[Of(p, "expert_linear").args[5].index()]->shape[0] = 4;
+     },
+     "is [4, 7, 6], the kernel takes [5, 7, 6]"},
+    {"experts_dense",
+     [](PlanT& p) {
+       Of(p, "expert_linear").args[5] = Of(p, "linear").args[4];
+     },
+     "is DENSE"},
+    {"matrix_experts",
+     [](PlanT& p) {
+       Of(p, "linear").args[4] = Of(p, "expert_linear").args[5];
+     },
+     "is a table of experts"},
+    {"experts_group",
+     [](PlanT& p) {
+       auto& w = *p.weights[Of(p, "expert_linear").args[5].index()];
+       w.form = plan::WeightForm::EXPERTS_GPTQ4;
+       w.group = 2;
+     },
+     "is EXPERTS_GPTQ4, the kernel takes form 1"},
+    {"buffer_dtype", [](PlanT& p) { SetBuffer(Of(p, "linear"), 3, 0); },
+     "args[3]: holds I32, the kernel takes F32"},
+    {"buffer_small",
+     [](PlanT& p) { SetBuffer(Of(p, "linear"), 5, 3); },
+     "args[5]: holds 72 elements in [12, 6], the kernel touches 840"},
+    {"columns_top_k", [](PlanT& p) { SetScalar(Of(p, "top_k"), 4, 71); },
+     "the kernel touches 852"},
+    {"columns_take_cols",
+     [](PlanT& p) { SetScalar(Of(p, "take_cols"), 4, 69); },
+     "ids below 70, the kernel takes 24 below 69"},
+    {"columns_scores", [](PlanT& p) { SetScalar(Of(p, "index_scores"), 9, 3); },
+     "3 columns, a full context has 4 pools"},
+    {"columns_wrap",
+     [](PlanT& p) { SetScalar(Of(p, "top_k"), 4, uint64_t{1} << 62); },
+     "the kernel touches 18446744073709551615"},
+    {"ids_from_elsewhere", [](PlanT& p) { SetBuffer(Of(p, "take_cols"), 5, 0); },
+     "args[5]: holds 12 elements"},
+    {"pools_from_experts",
+     [](PlanT& p) {
+       Of(p, "sparse_attention").args[6] = Of(p, "take_cols").args[5];
+     },
+     "args[6]: holds 24 elements"},
+    {"rows_from_ids", [](PlanT& p) { SetBuffer(Of(p, "gather_rows"), 4, 0); },
+     "args[4]: is not the step's rows"},
+    {"seqs_written",
+     [](PlanT& p) { SetBuffer(Of(p, "top_k"), 5, 1); },
+     "is an input of the step, the kernel writes it"},
+    {"rowwise_coeff",
+     [](PlanT& p) {
+       p.kernels[Of(p, "rowwise").kernel]->program->code[0]->coeff[0] = 7;
+     },
+     "args[3]: holds"},
+    {"rowwise_below",
+     [](PlanT& p) {
+       p.kernels[Of(p, "rowwise").kernel]->program->code[3]->offset = -1;
+     },
+     "args[5]: an access leaves the tensor"},
+    {"rowwise_wraps",
+     [](PlanT& p) {
+       p.kernels[Of(p, "rowwise").kernel]->program->code[3]->coeff[0] =
+           int64_t{1} << 62;
+     },
+     "an access leaves the tensor"},
+    {"rowwise_offset",
+     [](PlanT& p) {
+       p.kernels[Of(p, "rowwise").kernel]->program->code[1]->offset = 2;
+     },
+     "args[4]: holds 7 elements in [7], the kernel touches 8"},
+    {"rowwise_dtype",
+     [](PlanT& p) {
+       p.kernels[Of(p, "rowwise").kernel]->program->code[1]->dtype =
+           plan::DType::F32;
+     },
+     "holds BF16, the kernel takes F32"},
+    {"params", [](PlanT& p) { p.kernels[0]->params[2] = 5; },
+     "the name does not match op embed and params, expected Embed_1_0_5_8"},
+    {"op_unknown", [](PlanT& p) { p.kernels[0]->op = "free"; },
+     "the name is not one of op free"},
+    {"op_other", [](PlanT& p) { p.kernels[0]->op = "linear"; },
+     "the name is not one of op linear"},
+    {"args_count", [](PlanT& p) { Of(p, "sinkhorn").args.pop_back(); },
+     "5 arguments, expected 6"},
+    {"math", [](PlanT& p) { p.math.clear(); }, "math: \"\", expected fp32"},
+    {"fuse", [](PlanT& p) { p.fuse = "maybe"; }, "fuse: \"maybe\""},
+    {"tap_rows",
+     [](PlanT& p) { p.entries[1]->taps[0]->buffer = p.entries[1]->logits; },
+     "of 12 rows"},
+    {"states_total",
+     [](PlanT& p) {
+       for (int i = 0; i < 2; ++i) p.states[i]->bytes_per_slot = plan::kMaxBytes;
+     },
+     "the states up to here exceed"},
+    {"weights_total",
+     [](PlanT& p) {
+       for (int i = 0; i < 2; ++i) p.weights[i]->shape = {plan::kMaxBytes / 4};
+     },
+     "the weights up to here exceed"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Damage, LaunchValidatorTest,
+                         ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace glm
