@@ -25,9 +25,9 @@ inline uint64_t Tiles(uint64_t n, uint64_t tile) {
 // Column numbers that top_k left in a buffer. Kernels that index by them do not
 // look whether they are in range.
 struct ColumnIds {
-  uint64_t columns = 0;  // every id is below
-  uint64_t count = 0;    // ids, T * k
-  bool all_rows = false; // those of rows that are not valid too
+  uint64_t columns = 0;   // every id is below
+  uint64_t count = 0;     // ids, T * k
+  bool all_rows = false;  // those of rows that are not valid too
 };
 using ColumnIdsOf = std::map<uint32_t, ColumnIds>;  // buffer -> ids
 
@@ -39,7 +39,9 @@ class LaunchCheck {
       : at_(at), plan_(plan), entry_(entry), launch_(launch), ids_(ids) {}
 
   const absl::Status& status() const { return status_; }
-  const Kernel& kernel() const { return *plan_.kernels()->Get(launch_.kernel()); }
+  const Kernel& kernel() const {
+    return *plan_.kernels()->Get(launch_.kernel());
+  }
   const Model& model() const { return *plan_.model(); }
   uint64_t rows() const { return Value(2); }  // T
   uint64_t step_rows() const {

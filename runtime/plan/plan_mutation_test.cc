@@ -27,10 +27,16 @@ std::string Mutated(std::string bytes, std::mt19937& random) {
       plan::kFlatbufferOffset + below((size - width) / width) * width;
   uint64_t value = 0;
   std::memcpy(&value, bytes.data() + at, width);
-  const uint64_t choices[] = {0,         1,         2,
-                              value + 1, value - 1, value * 2,
+  const uint64_t choices[] = {0,
+                              1,
+                              2,
+                              value + 1,
+                              value - 1,
+                              value * 2,
                               value ^ (uint64_t{1} << below(8 * width)),
-                              2'000'000, ~uint64_t{0}, below(64)};
+                              2'000'000,
+                              ~uint64_t{0},
+                              below(64)};
   value = choices[below(std::size(choices))];
   std::memcpy(bytes.data() + at, &value, width);
   const plan::FileHeader header = plan::MakeFileHeader(
@@ -38,10 +44,6 @@ std::string Mutated(std::string bytes, std::mt19937& random) {
       XXH3_64bits(bytes.data() + plan::kFlatbufferOffset, size));
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
-}
-
-uint64_t Bytes(plan::DType dtype) {
-  return dtype == plan::DType::BF16 || dtype == plan::DType::F16 ? 2 : 4;
 }
 
 // Written without the validator's arithmetic: the sample's plan names its
@@ -75,16 +77,13 @@ void ExpectHarmless(const plan::Plan& plan, const plan::PlanT& sample) {
         const plan::Arg& old = (*same)->args[i];
         ASSERT_EQ(arg.kind(), old.kind()) << kernel.name()->str() << " " << i;
         if (arg.kind() == plan::ArgKind::STATE) {
-          EXPECT_GE(plan.states()->Get(arg.index())->bytes_per_slot(), 1u);
           EXPECT_EQ(plan.states()->Get(arg.index())->bytes_per_slot(),
                     launch->args()->Get(i + 1)->value());
         }
         if (arg.kind() != plan::ArgKind::BUFFER) continue;
         const plan::Buffer& b = *entry.buffers()->Get(arg.index());
         EXPECT_LE(b.offset() + b.size(), entry.arena_bytes());
-        EXPECT_GE(b.size(), uint64_t{1} * Bytes(b.dtype()));
-        // What the sample's buffer held is the most that its kernel touches,
-        // for results exactly.
+        // The sample's results are exactly as large as what is written.
         const plan::BufferT& before = *was.buffers[old.index()];
         if (i + 1 == launch->args()->size()) {
           EXPECT_GE(b.size(), before.size) << kernel.name()->str();

@@ -51,8 +51,7 @@ class OpsPlanBuilder {
            {At("z"), S(70), At("experts"), Out("chosen", {t, 2})});
     // Five experts, ids up to 69: the kernel gives zeros for those outside.
     Launch("expert_linear", 2 * rows <= 5 ? "ExpertLinear" : "ExpertLinearTile",
-           {0, 1, 1, 0, 5, 2, 7, 6, 0, 0},
-           {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
+           {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
            {At("x"), At("experts"), W("we", {5, 7, 6}), Out("e", {t, 2, 7})});
     Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4}, {1, sequences, 1},
            {S(sequences), At("x"), W("wc", {6, 4}),
@@ -99,7 +98,9 @@ class OpsPlanBuilder {
 
  private:
   static Arg S(uint64_t value) { return Arg(value, 0, ArgKind::SCALAR); }
-  Arg At(const char* buffer) { return Arg(0, index_.at(buffer), ArgKind::BUFFER); }
+  Arg At(const char* buffer) {
+    return Arg(0, index_.at(buffer), ArgKind::BUFFER);
+  }
   Arg Out(const char* name, std::vector<uint64_t> shape,
           DType dtype = DType::F32) {
     Buffer(name, dtype, std::move(shape));
@@ -114,8 +115,8 @@ class OpsPlanBuilder {
     for (const uint64_t extent : shape) b.size *= extent;
     b.shape = std::move(shape);
     b.offset = offset_;
-    offset_ += (b.size + kBufferAlignment - 1) / kBufferAlignment *
-               kBufferAlignment;
+    offset_ +=
+        (b.size + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     index_[name] = static_cast<uint32_t>(entry_->buffers.size() - 1);
   }
 
@@ -178,7 +179,8 @@ class OpsPlanBuilder {
   void RowwiseLaunch(uint32_t rows) {
     const std::vector<Arg> args = {At("x"), W("bias", {7}),
                                    Out("y", {rows, 6})};
-    LaunchT& launch = LaunchOf("row_scale", "rowwise", {}, {2 * rows, 1, 1}, args);
+    LaunchT& launch =
+        LaunchOf("row_scale", "rowwise", {}, {2 * rows, 1, 1}, args);
     KernelT& kernel = *plan_.kernels[launch.kernel];
     if (kernel.program != nullptr) return;
     kernel.program = std::make_unique<RowProgramT>();
@@ -202,8 +204,8 @@ class OpsPlanBuilder {
   PlanT& plan_;
   EntryT* entry_ = nullptr;
   uint64_t offset_ = 0;
-  uint32_t rows_ = 0;   // T of the next launch
-  bool head_ = false;   // the next launch takes the rows of the logits
+  uint32_t rows_ = 0;  // T of the next launch
+  bool head_ = false;  // the next launch takes the rows of the logits
   std::map<std::string, uint32_t> index_, weights_, states_, kernels_;
 };
 

@@ -49,9 +49,9 @@ void Linear(LaunchCheck& l) {
 void HeadLinear(LaunchCheck& l) {
   const uint64_t heads = l.Param(3), outputs = l.Param(4), columns = l.Param(5);
   uint64_t last = l.Param(9);
-  for (const auto& [extent, stride] :
-       {std::pair(heads, l.Param(6)), {outputs, l.Param(7)},
-        {columns, l.Param(8)}}) {
+  for (const auto& [extent, stride] : {std::pair(heads, l.Param(6)),
+                                       {outputs, l.Param(7)},
+                                       {columns, l.Param(8)}}) {
     const uint64_t reach = Product({std::max<uint64_t>(extent, 1) - 1, stride});
     last = CheckedAdd(last, reach).value_or(~uint64_t{0} - 1);
   }
@@ -82,8 +82,7 @@ void ShortConv(LaunchCheck& l) {
   l.NumberIs(3, l.sequences(), "sequences");
   l.Input(4, l.Param(0), elements);
   l.DenseWeight(5, l.Param(1), Product({channels, kernel}));
-  l.Slot(6, l.Param(0),
-         Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
+  l.Slot(6, l.Param(0), Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
   l.Output(8, l.Param(2), elements);
   l.Grid(Tiles(channels, 256), l.sequences());
 }
@@ -123,8 +122,7 @@ void KPool(LaunchCheck& l) {
   l.Input(4, l.Param(0), Product({l.rows(), width}));
   l.Input(5, l.Param(0), Product({l.rows(), width}));
   l.DenseWeight(6, l.Param(1), Product({pool, width}));
-  l.Slot(7, l.Param(2),
-         Product({std::max<uint64_t>(pool, 1) - 1, 2, width}));
+  l.Slot(7, l.Param(2), Product({std::max<uint64_t>(pool, 1) - 1, 2, width}));
   l.Slot(9, l.Param(2), Product({Pools(l, pool), width}));
   l.Grid(l.sequences());
 }
@@ -200,7 +198,10 @@ constexpr Rule kRules[] = {
     {"gather_rows", {"GatherRows"}, 3, 6, GatherRows},
     {"linear", {"Linear", "LinearTile"}, 5, 6, Linear},
     {"head_linear", {"HeadLinear", "HeadLinearTile"}, 10, 6, HeadLinear},
-    {"expert_linear", {"ExpertLinear", "ExpertLinearTile"}, 10, 7,
+    {"expert_linear",
+     {"ExpertLinear", "ExpertLinearTile"},
+     10,
+     7,
      ExpertLinear},
     {"short_conv", {"ShortConv"}, 5, 9, ShortConv},
     {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
@@ -256,7 +257,8 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
   }
   if (!claims(*rule) || name != expected) {
     return at.Bad("the name does not match op ", op, " and params, expected ",
-                  std::string(rule->templates[0]), expected.substr(stem.size()));
+                  std::string(rule->templates[0]),
+                  expected.substr(stem.size()));
   }
   return absl::OkStatus();
 }

@@ -68,7 +68,10 @@ const Case kCases[] = {
      "grid 2000000 x 1 x 1, the kernel needs 12 x 1 x 1"},
     {"grid_small", [](PlanT& p) { Of(p, "rowwise").grid[0] = 23; },
      "the kernel needs 24"},
-    {"grid_turned", [](PlanT& p) { Of(p, "sparse_attention").grid = {12, 1, 1}; },
+    {"grid_turned",
+     [](PlanT& p) {
+       Of(p, "sparse_attention").grid = {12, 1, 1};
+     },
      "the kernel needs 1 x 12 x 1"},
     {"seqs_other", [](PlanT& p) { SetBuffer(Of(p, "linear"), 0, 0); },
      "args[0]: is neither the step's seqs nor 0"},
@@ -92,13 +95,17 @@ const Case kCases[] = {
     {"state_stride", [](PlanT& p) { SetScalar(Of(p, "short_conv"), 7, 512); },
      "args[7]: is 512, expected 256"},
     {"state_other",
-     [](PlanT& p) { Of(p, "delta_rule").args[9] = Of(p, "short_conv").args[6];
-                    p.states[0]->shape = {6, 2}; },
+     [](PlanT& p) {
+       Of(p, "delta_rule").args[9] = Of(p, "short_conv").args[6];
+       p.states[0]->shape = {6, 2};
+     },
      "the kernel touches 18"},
-    {"state_dtype",
-     [](PlanT& p) { p.states[2]->dtype = plan::DType::F16; },
+    {"state_dtype", [](PlanT& p) { p.states[2]->dtype = plan::DType::F16; },
      "holds F16, the kernel takes BF16"},
-    {"state_small", [](PlanT& p) { p.states[2]->shape = {15, 6}; },
+    {"state_small",
+     [](PlanT& p) {
+       p.states[2]->shape = {15, 6};
+     },
      "the kernel touches 96"},
     {"context", [](PlanT& p) { p.model->max_context = 17; },
      "the kernel touches 102"},
@@ -123,14 +130,10 @@ const Case kCases[] = {
      },
      "is [4, 7, 6], the kernel takes [5, 7, 6]"},
     {"experts_dense",
-     [](PlanT& p) {
-       Of(p, "expert_linear").args[5] = Of(p, "linear").args[4];
-     },
+     [](PlanT& p) { Of(p, "expert_linear").args[5] = Of(p, "linear").args[4]; },
      "is DENSE"},
     {"matrix_experts",
-     [](PlanT& p) {
-       Of(p, "linear").args[4] = Of(p, "expert_linear").args[5];
-     },
+     [](PlanT& p) { Of(p, "linear").args[4] = Of(p, "expert_linear").args[5]; },
      "is a table of experts"},
     {"experts_group",
      [](PlanT& p) {
@@ -141,8 +144,7 @@ const Case kCases[] = {
      "is EXPERTS_GPTQ4, the kernel takes form 1"},
     {"buffer_dtype", [](PlanT& p) { SetBuffer(Of(p, "linear"), 3, 0); },
      "args[3]: holds I32, the kernel takes F32"},
-    {"buffer_small",
-     [](PlanT& p) { SetBuffer(Of(p, "linear"), 5, 3); },
+    {"buffer_small", [](PlanT& p) { SetBuffer(Of(p, "linear"), 5, 3); },
      "args[5]: holds 72 elements in [12, 6], the kernel touches 840"},
     {"columns_top_k", [](PlanT& p) { SetScalar(Of(p, "top_k"), 4, 71); },
      "the kernel touches 852"},
@@ -154,7 +156,8 @@ const Case kCases[] = {
     {"columns_wrap",
      [](PlanT& p) { SetScalar(Of(p, "top_k"), 4, uint64_t{1} << 62); },
      "the kernel touches 18446744073709551615"},
-    {"ids_from_elsewhere", [](PlanT& p) { SetBuffer(Of(p, "take_cols"), 5, 0); },
+    {"ids_from_elsewhere",
+     [](PlanT& p) { SetBuffer(Of(p, "take_cols"), 5, 0); },
      "args[5]: holds 12 elements"},
     {"pools_from_experts",
      [](PlanT& p) {
@@ -163,8 +166,7 @@ const Case kCases[] = {
      "args[6]: holds 24 elements"},
     {"rows_from_ids", [](PlanT& p) { SetBuffer(Of(p, "gather_rows"), 4, 0); },
      "args[4]: is not the step's rows"},
-    {"seqs_written",
-     [](PlanT& p) { SetBuffer(Of(p, "top_k"), 5, 1); },
+    {"seqs_written", [](PlanT& p) { SetBuffer(Of(p, "top_k"), 5, 1); },
      "is an input of the step, the kernel writes it"},
     {"rowwise_coeff",
      [](PlanT& p) {
@@ -208,7 +210,8 @@ const Case kCases[] = {
      "of 12 rows"},
     {"states_total",
      [](PlanT& p) {
-       for (int i = 0; i < 2; ++i) p.states[i]->bytes_per_slot = plan::kMaxBytes;
+       for (int i = 0; i < 2; ++i)
+         p.states[i]->bytes_per_slot = plan::kMaxBytes;
      },
      "the states up to here exceed"},
     {"weights_total",

@@ -41,8 +41,9 @@ std::optional<uint64_t> WeightBytes(const Weight& weight, uint64_t elements) {
   const bool grouped = weight.form() == WeightForm::EXPERTS_GPTQ4;
   uint64_t bytes = PieceSize(weight, elements, 0);
   if (grouped) bytes += PieceSize(weight, elements, 1);
-  const auto all = CheckedMul(bytes + (grouped ? 2 : 1) * (kBufferAlignment + 8),
-                              dense ? 1 : weight.shape()->Get(0));
+  const auto all =
+      CheckedMul(bytes + (grouped ? 2 : 1) * (kBufferAlignment + 8),
+                 dense ? 1 : weight.shape()->Get(0));
   return all ? CheckedAdd(*all, kBufferAlignment) : std::nullopt;
 }
 

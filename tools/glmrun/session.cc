@@ -61,9 +61,9 @@ CLI::Validator NumberIn(double low, double high) {
 CLI::Validator Seed() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
-        const bool digits = !text.empty() && text.size() <= 18 &&
-                            text.find_first_not_of("0123456789") ==
-                                std::string::npos;
+        const bool digits =
+            !text.empty() && text.size() <= 18 &&
+            text.find_first_not_of("0123456789") == std::string::npos;
         return digits ? "" : "expected a whole number of at most 18 digits";
       },
       "SEED");
