@@ -11,6 +11,7 @@ seconds=${1:-60}
 shift || true
 
 cd "$root"
+export GLM_FUZZ_TOKENIZER=$root/models/glm53/nano/checkpoint/tokenizer.json
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$(nproc)" --target fuzzers
 for target in build-fuzz/fuzz/*; do
@@ -21,7 +22,7 @@ for target in build-fuzz/fuzz/*; do
   corpus=build-fuzz/corpus/$name
   mkdir -p "$corpus"
   log=build-fuzz/$name.log
-  if ! "$target" "$corpus" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+  if ! "$target" "$corpus" -artifact_prefix="build-fuzz/$name-" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -print_final_stats=1 >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     echo "$name: FOUND, see $log" >&2
