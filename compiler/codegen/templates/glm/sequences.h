@@ -1,6 +1,7 @@
 // sequences.h - the arguments that all kernels share: seqs, N, T.
 #pragma once
 
+#include "glm/gpu.h"
 #include "glm/host.h"
 #include "glm/number.h"
 
