@@ -31,11 +31,12 @@ GLM_FN V LoadVector(const void* memory, int64_t index) {
   }
 }
 
-// The same; elements from `n` on are 0 and are not read.
-template <int DType, class V>
+// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known
+// to cut no vector.
+template <int DType, class V, bool kWhole>
 GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
   constexpr int kCount = sizeof(V) / sizeof(float);
-  if (index + kCount <= n) return LoadVector<DType, V>(memory, index);
+  if (kWhole || index + kCount <= n) return LoadVector<DType, V>(memory, index);
   V v = 0.0f;
   GLM_UNROLL for (int i = 0; i < kCount; ++i) {
     if (index + i < n) v[i] = Load<DType>(memory, index + i);
@@ -59,13 +60,14 @@ GLM_FN void WithRows(int64_t rows, F f) {
 
 // --------------------------------------------------------------------- Dots
 
-// A wave takes four outputs at a time; its lanes share the columns, 8 each.
-// out(r, o, x_row(r) . w_row(o)) for rows <= 8 and any number of outputs.
-template <int XT, int WT, class XRow, class WRow, class Out>
-GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
-                 WRow w_row, Out out) {
-  constexpr int O = 4;
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// number of outputs. A wave takes O outputs at a time; its lanes share the
+// columns, 8 each.
+template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
+                 Out out) {
   WithRows(rows, [&]<int R>() {
+    constexpr int O = R == 8 ? 2 : 4;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     for (int64_t first = Wave() * O; first < outputs; first += kWaves * O) {
@@ -74,13 +76,13 @@ GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
         w[o] = w_row(Least(first + o, outputs - 1));
       }
       float acc[O][R] = {};
-      for (int64_t i = Lane() * 8; i < k; i += 8 * kLanesOfWave) {
+      for (int64_t i = Lane() * 8; i < K; i += 8 * kLanesOfWave) {
         Float8 wv[O];
         GLM_UNROLL for (int o = 0; o < O; ++o) {
-          wv[o] = LoadVector<WT, Float8>(w[o], i, k);
+          wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
         }
         GLM_UNROLL for (int r = 0; r < R; ++r) {
-          const Float8 xv = LoadVector<XT, Float8>(x[r], i, k);
+          const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
           GLM_UNROLL for (int o = 0; o < O; ++o) {
             GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] +=
                 wv[o][j] * xv[j];
@@ -106,8 +108,23 @@ GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
 
 // ---------------------------------------------------------------------- Mix
 
-// A work-item takes two neighbouring outputs and all k.
-// out(r, n, sum_k c_row(r)[k] row(k)[n0 + n]), n < count, rows <= 8.
+// f(load) with load(memory, index) two neighbouring elements, the second of
+// which is 0 and not read unless `pair`. The choice is outside of f's loops.
+template <int DType, class F>
+GLM_FN void WithPairs(bool pair, F f) {
+  if (pair) {
+    f([](const void* memory, int64_t index) {
+      return LoadVector<DType, Float2>(memory, index);
+    });
+  } else {
+    f([](const void* memory, int64_t index) {
+      return Float2{Load<DType>(memory, index), 0.0f};
+    });
+  }
+}
+
+// out(r, n, sum_k c_row(r)[k] row(k)[n0 + n]), n < count, rows <= 8. A
+// work-item takes two neighbouring outputs and all k.
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
@@ -116,11 +133,13 @@ GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
     GLM_UNROLL for (int r = 0; r < R; ++r) c[r] = c_row(Least(r, rows - 1));
     for (int64_t n = 2 * Thread(); n < count; n += 2 * kThreads) {
       Float2 acc[R] = {};
-#pragma unroll 8
-      for (int64_t i = 0; i < k; ++i) {
-        const Float2 w = LoadVector<WT, Float2>(row(i), n0 + n, n0 + count);
-        GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += c[r][i] * w;
-      }
+      WithPairs<WT>(n + 1 < count, [&](auto load) {
+#pragma unroll 4
+        for (int64_t i = 0; i < k; ++i) {
+          const Float2 w = load(row(i), n0 + n);
+          GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += c[r][i] * w;
+        }
+      });
       GLM_UNROLL for (int r = 0; r < R; ++r) {
         if (r < rows) {
           out(r, n, acc[r].x);
@@ -176,8 +195,8 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT>(
-        block, K, rows, x_row, count,
+    Dots<XT, WT, K>(
+        block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
     WithRows(rows, [&]<int R>() {
@@ -185,11 +204,16 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
       GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
       const int n = 2 * Lane();
       Float2 acc[R] = {};
+      if (n < count) {
+        WithPairs<WT>(n + 1 < count, [&](auto load) {
 #pragma unroll 4
-      for (int64_t k = Wave(); k < K; k += kWaves) {
-        const Float2 w = LoadVector<WT, Float2>(weight.data, k * CS + n0 + n,
-                                                k * CS + n0 + count);
-        GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += Load<XT>(x[r], k) * w;
+          for (int64_t k = Wave(); k < K; k += kWaves) {
+            const Float2 w = load(weight.data, k * CS + n0 + n);
+            GLM_UNROLL for (int r = 0; r < R; ++r) {
+              acc[r] += Load<XT>(x[r], k) * w;
+            }
+          }
+        });
       }
       AddSlices<R>(acc, count, rows, out);
     });
@@ -205,44 +229,50 @@ template <int XT, int64_t K, int64_t N, int64_t G, class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
+  // A wave takes every kWaves-th stretch of words; a stretch has one scale.
   constexpr int64_t kGroupWords = G / 8;
   constexpr int64_t kWords = CeilDiv(K, 8);
+  constexpr int64_t kStretch = kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
   WithRows(rows, [&]<int R>() {
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     const int n = 2 * Lane();
     Float2 acc[R] = {};
-    // A wave takes every kWaves-th stretch of words under one scale.
-    constexpr int64_t kStretch = kGroupWords % 4 == 0 ? 4 : 1;
-    for (int64_t k8 = Wave() * kStretch; k8 < kWords; k8 += kWaves * kStretch) {
-      Word2 word[kStretch];
-      GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
-        const uint32_t* from = weight.words + (k8 + j) * N + n0 + n;
-        word[j] = 0u;
-        if (k8 + j < kWords && n < count) {
-          if (n + 1 < count) {
-            word[j] = LoadBytes<Word2>(from);
-          } else {
-            word[j].x = from[0];
-          }
+    const auto run = [&](auto load_words, auto load_scales) {
+      for (int64_t k8 = Wave() * kStretch; k8 < kWords;
+           k8 += kWaves * kStretch) {
+        Word2 word[kStretch];
+        GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
+          word[j] = load_words(weight.words + (k8 + j) * N + n0 + n);
         }
-      }
-      const int64_t group = k8 / kGroupWords * N + n0;
-      const Float2 scale =
-          LoadVector<F16, Float2>(weight.scales, group + n, group + count);
-      Float2 part[R] = {};
-      GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
-        GLM_UNROLL for (int r = 0; r < R; ++r) {
-          const Float8 xv = LoadVector<XT, Float8>(x[r], (k8 + j) * 8, K);
+        const Float2 scale =
+            load_scales(weight.scales, k8 / kGroupWords * N + n0 + n);
+        Float2 part[R] = {};
+        GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
+          Float2 code[8];
           GLM_UNROLL for (int i = 0; i < 8; ++i) {
-            const Float2 code = {CodeValue(word[j].x, i),
-                                 CodeValue(word[j].y, i)};
-            part[r] += xv[i] * code;
+            code[i] = {CodeValue(word[j].x, i), CodeValue(word[j].y, i)};
+          }
+          GLM_UNROLL for (int r = 0; r < R; ++r) {
+            const Float8 xv =
+                LoadVector<XT, Float8, K % 8 == 0>(x[r], (k8 + j) * 8, K);
+            GLM_UNROLL for (int i = 0; i < 8; ++i) part[r] += xv[i] * code[i];
           }
         }
+        GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += scale * part[r];
       }
-      GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += scale * part[r];
+    };
+    if (n + 1 < count) {
+      run([](const uint32_t* from) { return LoadBytes<Word2>(from); },
+          [](const void* scales, int64_t i) {
+            return LoadVector<F16, Float2>(scales, i);
+          });
+    } else if (n < count) {
+      run([](const uint32_t* from) { return Word2{from[0], 0u}; },
+          [](const void* scales, int64_t i) {
+            return Float2{Load<F16>(scales, i), 0.0f};
+          });
     }
     AddSlices<R>(acc, count, rows, out);
   });

@@ -20,11 +20,12 @@ inline constexpr int kStepK = 32;   // columns in shared memory at a time
 inline constexpr int kStride = 40;  // of their rows; avoids bank conflicts
 
 // Bits of the bf16 at base + i and its 7 neighbours; those from i = end on are
-// 0 and are not read.
+// 0 and are not read. kWhole: `end` is known to cut none.
+template <bool kWhole>
 GLM_FN Half8 Bf16Pieces(const void* data, int64_t base, int64_t i,
                         int64_t end) {
   const uint16_t* from = static_cast<const uint16_t*>(data) + base + i;
-  if (i + 8 <= end) return LoadBytes<Half8>(from);
+  if (kWhole || i + 8 <= end) return LoadBytes<Half8>(from);
   Half8 v = uint16_t(0);
   GLM_UNROLL for (int j = 0; j < 8; ++j) {
     if (i + j < end) v[j] = from[j];
@@ -48,12 +49,13 @@ struct Codes<DenseWeight<WT, RS, CS>> {
     Half8 v = uint16_t(0);
     if constexpr (CS == 1) {
       const int n = Thread() / 4, k = Thread() % 4 * 8;
-      if (n < count) v = Bf16Pieces(weight.data, (n0 + n) * RS, k0 + k, K);
+      if (n < count)
+        v = Bf16Pieces<K % kStepK == 0>(weight.data, (n0 + n) * RS, k0 + k, K);
       *reinterpret_cast<Half8*>(to + n * kStride + k) = v;
     } else {
       const int k = Thread() / 8, n = Thread() % 8 * 8;
       if (k0 + k < K) {
-        v = Bf16Pieces(weight.data, (k0 + k) * CS + n0, n, count);
+        v = Bf16Pieces<false>(weight.data, (k0 + k) * CS + n0, n, count);
       }
       GLM_UNROLL for (int i = 0; i < 8; ++i) to[(n + i) * kStride + k] = v[i];
     }
@@ -101,7 +103,7 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
     Half8 piece[2] = {uint16_t(0), uint16_t(0)};
     if (row < rows) {
       GLM_UNROLL for (int i = 0; i < 2; ++i) {
-        piece[i] = Bf16Pieces(from, 0, k0 + column + 8 * i, K);
+        piece[i] = Bf16Pieces<K % kStepK == 0>(from, 0, k0 + column + 8 * i, K);
       }
     }
     GLM_UNROLL for (int i = 0; i < 2; ++i) {
@@ -181,7 +183,8 @@ GLM_FN void Fp32Matmul(const Weight& weight, int64_t n0, int64_t count,
 
   for (int64_t k0 = 0; k0 < K; k0 += kStep) {
     Float8 piece = 0.0f;
-    if (row < rows) piece = LoadVector<XT, Float8>(from, k0 + column, K);
+    if (row < rows)
+      piece = LoadVector<XT, Float8, K % kStep == 0>(from, k0 + column, K);
     GLM_UNROLL for (int i = 0; i < 8; ++i) {
       x[(column + i) * kXStride + row] = piece[i];
     }
@@ -192,7 +195,8 @@ GLM_FN void Fp32Matmul(const Weight& weight, int64_t n0, int64_t count,
           inside ? WeightAt(weight, n0 + n, k0 + k + i) : 0.0f;
     }
     Barrier();
-    GLM_UNROLL for (int i = 0; i < kStep; ++i) {
+#pragma unroll 4
+    for (int i = 0; i < kStep; ++i) {
       const Float4 wv = *reinterpret_cast<Float4*>(w + i * kWStride + c0);
       const Float4 low = *reinterpret_cast<Float4*>(x + i * kXStride + r0);
       const Float4 high = *reinterpret_cast<Float4*>(x + i * kXStride + r0 + 4);

@@ -72,10 +72,11 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
   }
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows <= 8 and any number of outputs.
-template <int XT, int WT, class XRow, class WRow, class Out>
-GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
-                 WRow w_row, Out out) {
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// number of outputs.
+template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
+                 Out out) {
   WithRows(rows, [&]<int R>() {
     constexpr int O = Least(kAccumulators / R, 8);
     const void* x[R];
@@ -85,7 +86,7 @@ GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
       const void* w[O];
       for (int64_t o = 0; o < O; ++o) w[o] = w_row(first + Least(o, count - 1));
       float sums[O * R];
-      DotsBlock<XT, WT, R, O>(k, x, w, sums);
+      DotsBlock<XT, WT, R, O>(K, x, w, sums);
       for (int64_t o = 0; o < count; ++o) {
         for (int64_t r = 0; r < rows; ++r) out(r, first + o, sums[o * R + r]);
       }
@@ -240,8 +241,8 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT>(
-        block, K, rows, x_row, count,
+    Dots<XT, WT, K>(
+        block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
     GLM_SHARED(float, wide, XT == F32 ? 1 : 8 * K);

@@ -53,8 +53,8 @@ GLM_FN void SparseAttention(Block& block, const Args& args) {
 
   // 2. Scores [heads][tokens].
   GLM_SHARED(float, weights, kHeads* kTokens);
-  Dots<XT, CT>(
-      block, W, heads, [&](int64_t h) { return At<XT>(q, place(h)); }, tokens,
+  Dots<XT, CT, W>(
+      block, heads, [&](int64_t h) { return At<XT>(q, place(h)); }, tokens,
       latent,
       [&](int64_t h, int64_t t, float v) {
         weights[h * kTokens + t] = scale * v;
