@@ -62,7 +62,7 @@ ALLOWED = {
 # What tests and their helpers may include besides.
 TEST_FILE = re.compile(
     r"(_test|_fuzz|_bench|_launch)\.cc$|/test_[^/]*$|_test_(data|files)\.h$"
-    r"|/(TinyCheckpoint|program_builder|kernel_case|gfx1201_launch)\.h$")
+    r"|/(TinyCheckpoint|program_builder|kernel_case|(gfx1201|host|sm_90)_launch)\.h$")
 TEST_LIBRARIES = {"gtest", "gmock", "benchmark", "nlohmann", "xxhash"}
 TEST_ALLOWED = {
     "runtime/executor": {"runtime/device/host"},

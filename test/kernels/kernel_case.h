@@ -31,6 +31,8 @@
 // or a name in a code object that an emulator runs.
 #ifdef GLM_TEST_GFX1201
 #include "test/kernels/gfx1201_launch.h"
+#elif defined(GLM_TEST_SM_90)
+#include "test/kernels/sm_90_launch.h"
 #else
 #include "test/kernels/host_launch.h"
 #endif

@@ -232,9 +232,10 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
   // A wave takes every kWaves-th stretch of words; a stretch has one scale.
   constexpr int64_t kGroupWords = G / 8;
   constexpr int64_t kWords = CeilDiv(K, 8);
-  constexpr int64_t kStretch = kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
   WithRows(rows, [&]<int R>() {
+    constexpr int64_t kStretch =
+        R < 8 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     const int n = 2 * Lane();
