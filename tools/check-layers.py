@@ -54,7 +54,7 @@ ALLOWED = {
     "tools/glm-tokenize": {"runtime/text", "nlohmann"} | BASE,
     "test/gfxemu": set(),
     "test/kernels": {"compiler/codegen/templates", "runtime/reference", "test/gfxemu"},
-    "test/plans": {"runtime/device", "runtime/executor", "test/gfxemu",
+    "test/plans": {"runtime/device", "runtime/executor", "runtime/plan", "test/gfxemu",
                    "tools/glm-check"} | BASE,
     "test/codegen": set(),
 }

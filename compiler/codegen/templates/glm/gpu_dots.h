@@ -76,7 +76,7 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         w[o] = w_row(Least(first + o, outputs - 1));
       }
       float acc[O][R] = {};
-      for (int64_t i = Lane() * 8; i < K; i += 8 * kLanesOfWave) {
+      const auto step = [&](int64_t i) {
         Float8 wv[O];
         GLM_UNROLL for (int o = 0; o < O; ++o) {
           wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
@@ -88,6 +88,14 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                 wv[o][j] * xv[j];
           }
         }
+      };
+      constexpr int kStep = 8 * kLanesOfWave;
+      if constexpr (R < 4) {  // two rounds of loads in flight
+#pragma unroll 2
+        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+      } else {
+#pragma nounroll
+        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       }
 
       // Lane o * R + r stores the sum of (o, r).
@@ -235,7 +243,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
   WithRows(rows, [&]<int R>() {
     constexpr int64_t kStretch =
-        R < 8 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
+        R < 4 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     const int n = 2 * Lane();

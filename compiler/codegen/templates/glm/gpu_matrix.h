@@ -98,6 +98,7 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
   const int row = Thread() / 2, column = Thread() % 2 * 16;
   const void* from = row < rows ? x_row(row) : nullptr;
 
+#pragma nounroll
   for (int64_t k0 = 0; k0 < K; k0 += kStepK) {
     // 1. Columns k0 .. of x and of the weight; zeros past the ends.
     Half8 piece[2] = {uint16_t(0), uint16_t(0)};
@@ -181,6 +182,7 @@ GLM_FN void Fp32Matmul(const Weight& weight, int64_t n0, int64_t count,
   const int row = Thread() / 2, column = Thread() % 2 * 8;
   const void* from = row < rows ? x_row(row) : nullptr;
 
+#pragma nounroll
   for (int64_t k0 = 0; k0 < K; k0 += kStep) {
     Float8 piece = 0.0f;
     if (row < rows)

@@ -35,10 +35,10 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
       ++row;
       continue;
     }
-    const int64_t sequence = row / sequences.tokens;
+    const int64_t sequence = sequences.Sequence(row);
     int64_t rows = 1;
     while (rows < kTogether && row + rows < end &&
-           (row + rows) / sequences.tokens == sequence &&
+           sequences.Sequence(row + rows) == sequence &&
            sequences.Valid(row + rows)) {
       ++rows;
     }

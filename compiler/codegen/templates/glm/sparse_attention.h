@@ -22,7 +22,7 @@ GLM_FN void SparseAttention(Block& block, const Args& args) {
   if (!sequences.Valid(row)) return;
   const void* q = args.Pointer(3);
   const void* cache =
-      SlotMemory(args, 4, sequences.Slot(row / sequences.tokens));
+      SlotMemory(args, 4, sequences.Slot(sequences.Sequence(row)));
   const int32_t* chosen =
       static_cast<const int32_t*>(args.Pointer(6)) + row * k;
   const float scale = args.Real(7);
