@@ -52,14 +52,17 @@ ALLOWED = {
                         "runtime/plan", "runtime/reference", "runtime/safetensors",
                         "CLI", "nlohmann"} | BASE,
     "tools/glm-tokenize": {"runtime/text", "nlohmann"} | BASE,
-    "test/kernels": {"compiler/codegen/templates", "runtime/reference"},
+    "test/gfxemu": set(),
+    "test/kernels": {"compiler/codegen/templates", "runtime/reference", "test/gfxemu"},
+    "test/plans": {"runtime/device", "runtime/executor", "runtime/plan", "test/gfxemu",
+                   "tools/glm-check"} | BASE,
     "test/codegen": set(),
 }
 
 # What tests and their helpers may include besides.
 TEST_FILE = re.compile(
-    r"(_test|_fuzz|_bench)\.cc$|/test_[^/]*$|_test_(data|files)\.h$"
-    r"|/(TinyCheckpoint|program_builder|kernel_case)\.h$")
+    r"(_test|_fuzz|_bench|_launch)\.cc$|/test_[^/]*$|_test_(data|files)\.h$"
+    r"|/(TinyCheckpoint|program_builder|kernel_case|(gfx1201|host|sm_90)_launch)\.h$")
 TEST_LIBRARIES = {"gtest", "gmock", "benchmark", "nlohmann", "xxhash"}
 TEST_ALLOWED = {
     "runtime/executor": {"runtime/device/host"},

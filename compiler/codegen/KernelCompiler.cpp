@@ -33,14 +33,34 @@ Expected<std::string> findClang(StringRef wanted) {
               "--clang PATH");
 }
 
+/// Flags of one compilation, without input and output. The same contraction of
+/// a * b + c everywhere, so that targets differ in the order of sums alone.
 std::vector<std::string> flagsFor(const CodeTarget &target) {
-  std::vector<std::string> flags = {
-      "-x",          "c++",         "-std=c++20",           "-O3",
-      "-march=" + target.isa,       "-ffp-contract=fast",   "-fno-exceptions",
-      "-fno-rtti",   "-fPIC",       "-fvisibility=hidden",  "-fno-math-errno",
-      "-fno-ident",  "-w"};
-  if (target.isa == "x86-64-v4")
-    flags.push_back("-mprefer-vector-width=512");
+  std::vector<std::string> flags = {"-std=c++20", "-O3",       "-ffp-contract=fast",
+                                    "-fno-exceptions", "-fno-rtti", "-fno-ident",
+                                    "-w"};
+  auto add = [&](std::initializer_list<std::string> more) {
+    flags.insert(flags.begin(), more.begin(), more.end());
+  };
+  if (target.name == "gfx1201") {
+    // Nothing of ROCm: neither headers nor device libraries nor a bundle. Without
+    // a unit id, and with version 5 of the format, bytes are the same everywhere
+    // and older drivers take them.
+    add({"-x", "hip", "--offload-arch=gfx1201", "--offload-device-only", "-nogpuinc",
+         "-nogpulib", "--no-gpu-bundle-output", "-fuse-cuid=none",
+         "-mcode-object-version=5", "-ffreestanding"});
+  } else if (target.name == "sm_90") {
+    // Nothing of CUDA; the path and the feature pin the version of PTX, which
+    // would follow the toolkit that a machine happens to have.
+    add({"-x", "cuda", "--cuda-gpu-arch=sm_90", "--cuda-device-only", "-nocudainc",
+         "-nocudalib", "--cuda-path=/nonexistent", "--cuda-feature=+ptx80",
+         "-ffreestanding", "-S"});
+  } else {
+    add({"-x", "c++", "-march=" + target.isa, "-fPIC", "-fvisibility=hidden",
+         "-fno-math-errno", "-c"});
+    if (target.isa == "x86-64-v4")
+      flags.push_back("-mprefer-vector-width=512");
+  }
   return flags;
 }
 
@@ -112,10 +132,12 @@ std::string cacheRoot(StringRef wanted) {
 
 Expected<CodeTarget> CodeTarget::parse(StringRef text) {
   auto [name, isa] = text.split(':');
+  if (text == "gfx1201" || text == "sm_90")
+    return CodeTarget{text.str(), ""};
   if (name != "host")
     return fail("unknown target '" + text +
                 "'; this version makes code for: host, host:x86-64-v3, "
-                "host:x86-64-v4");
+                "host:x86-64-v4, gfx1201, sm_90");
   if (isa.empty()) {
     if (__builtin_cpu_supports("x86-64-v4"))
       isa = "x86-64-v4";
@@ -134,6 +156,7 @@ Expected<CodeTarget> CodeTarget::parse(StringRef text) {
 Expected<std::string>
 codegen::compileKernels(const std::vector<KernelSource> &sources,
                         const CodeTarget &target, const CompileOptions &options) {
+  assert((target.isHost() || sources.size() == 1) && "a GPU's code is not linked");
   Expected<std::string> clang = findClang(options.clang);
   if (!clang)
     return clang.takeError();
@@ -151,7 +174,7 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   if (!cached.empty()) {
     auto hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(key));
     llvm::sys::path::append(cached, llvm::utohexstr(hash.high64) +
-                                        llvm::utohexstr(hash.low64) + ".so");
+                                        llvm::utohexstr(hash.low64) + ".code");
     if (llvm::sys::fs::exists(cached))
       return readFile(cached);
   }
@@ -170,7 +193,7 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
       return std::move(e);
     std::vector<std::string> argv = {*clang};
     argv.insert(argv.end(), flags.begin(), flags.end());
-    argv.insert(argv.end(), {"-c", stem + ".cpp", "-o", stem + ".o"});
+    argv.insert(argv.end(), {stem + ".cpp", "-o", stem + ".o"});
     Expected<Job> job = start(argv, stem + ".log");
     if (!job) {
       for (Job &running : jobs)
@@ -190,16 +213,20 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   if (errors)
     return std::move(errors);
 
-  std::string object = (dir + "/kernels.so").str();
-  std::vector<std::string> link = {*clang,      "-shared",      "-nostdlib++",
-                                   "-fuse-ld=lld", "-Wl,--build-id=none", "-Wl,-s",
-                                   "-o",        object};
-  link.insert(link.end(), objects.begin(), objects.end());
-  Expected<Job> job = start(link, (dir + "/link.log").str());
-  if (!job)
-    return job.takeError();
-  if (Error e = finish(*job))
-    return std::move(e);
+  std::string object = objects.front();
+  if (target.isHost()) {
+    object = (dir + "/kernels.so").str();
+    std::vector<std::string> link = {*clang,         "-shared",
+                                     "-nostdlib++",  "-fuse-ld=lld",
+                                     "-Wl,-s",       "-Wl,--build-id=none",
+                                     "-o",           object};
+    link.insert(link.end(), objects.begin(), objects.end());
+    Expected<Job> job = start(link, (dir + "/link.log").str());
+    if (!job)
+      return job.takeError();
+    if (Error e = finish(*job))
+      return std::move(e);
+  }
   Expected<std::string> bytes = readFile(object);
   if (bytes && !cached.empty()) {
     // A cache that cannot be written costs time, not the result.

@@ -17,14 +17,16 @@
 
 namespace glm::codegen {
 
-/// What code is made for: `host` with an instruction set level of x86-64.
+/// What code is made for: `host` with an instruction set level of x86-64, or a GPU.
 struct CodeTarget {
-  std::string name; // host
-  std::string isa;  // x86-64-v3 | x86-64-v4
+  std::string name; // host | gfx1201 | sm_90
+  std::string isa;  // host: x86-64-v3 | x86-64-v4; a GPU: empty
 
-  /// Reads `host`, `host:x86-64-v3`, `host:x86-64-v4`; plain `host` is this
-  /// machine's own level.
+  /// Reads `host`, `host:x86-64-v3`, `host:x86-64-v4`, `gfx1201`, `sm_90`; plain
+  /// `host` is this machine's own level.
   static llvm::Expected<CodeTarget> parse(llvm::StringRef text);
+
+  bool isHost() const { return name == "host"; }
 };
 
 struct CompileOptions {
@@ -35,7 +37,9 @@ struct CompileOptions {
   std::function<void(size_t done, size_t total)> progress;
 };
 
-/// Bytes of the code object that holds all kernels of `sources`.
+/// Bytes of the code object that holds all kernels of `sources`: a shared library
+/// for the host, an ELF for gfx1201, the text of PTX for sm_90. A GPU's come from
+/// one source.
 llvm::Expected<std::string> compileKernels(const std::vector<KernelSource> &sources,
                                            const CodeTarget &target,
                                            const CompileOptions &options);

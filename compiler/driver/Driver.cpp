@@ -316,23 +316,26 @@ private:
   }
 
   Error emitPlan(ArrayRef<codegen::CodeTarget> targets) {
-    auto sources = codegen::emitKernels(*module, /*parts=*/2);
-    if (failed(sources))
+    // The plan carries one complete source; the host's is compiled in halves.
+    auto whole = codegen::emitKernels(*module, /*parts=*/1);
+    auto halves = codegen::emitKernels(*module, /*parts=*/2);
+    if (failed(whole) || failed(halves))
       return irError("kernel generation stopped");
     planfile::Attachments attachments;
-    for (const codegen::KernelSource &source : *sources)
+    for (const codegen::KernelSource &source : *whole)
       attachments.source += source.text;
     if (options.last == pipeline::Phase::Source) {
       out << attachments.source;
       return Error::success();
     }
     for (const codegen::CodeTarget &target : targets) {
-      report("kernels", 0, sources->size());
+      const auto &sources = target.isHost() ? *halves : *whole;
+      report("kernels", 0, sources.size());
       codegen::CompileOptions clang = options.clang;
       clang.progress = [&](size_t done, size_t total) {
         report("kernels", done, total);
       };
-      auto code = codegen::compileKernels(*sources, target, clang);
+      auto code = codegen::compileKernels(sources, target, clang);
       if (!code)
         return code.takeError();
       attachments.code.push_back({target.name, target.isa, std::move(*code)});

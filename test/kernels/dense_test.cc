@@ -15,6 +15,8 @@ using kernel::CeilDiv;
 using kernel::F16;
 using kernel::F32;
 
+#include "test/kernels/dense_kernels.inc"
+
 // T = 1, 3, 8, 17, 130, and every row valid.
 std::vector<Batch> Batches() {
   return {Batch::Ragged(1, 1),  Batch::Ragged(3, 1),  Batch::Ragged(2, 4),
@@ -22,15 +24,6 @@ std::vector<Batch> Batches() {
 }
 
 // ------------------------------------------------------------------- linear
-
-KERNEL(linear_odd, Linear, F32, BF16, F32, 37, 83)
-KERNEL(linear_odd_tile, LinearTile, F32, BF16, F32, 37, 83)
-KERNEL(linear_bf16, Linear, BF16, BF16, BF16, 64, 256)
-KERNEL(linear_bf16_tile, LinearTile, BF16, BF16, BF16, 64, 256)
-KERNEL(linear_f16, Linear, F32, F16, F16, 70, 520)
-KERNEL(linear_f16_tile, LinearTile, F32, F16, F16, 70, 520)
-KERNEL(linear_f32, Linear, BF16, F32, F32, 24, 1024)
-KERNEL(linear_f32_tile, LinearTile, BF16, F32, F32, 24, 1024)
 
 void CheckLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
                  bool tile) {
@@ -70,12 +63,6 @@ TEST(Linear, F32Weights) {
 
 // Both slices of a stacked weight [3 heads * (24 + 70), 40] as absorbed MLA
 // has.
-KERNEL(head_rows, HeadLinear, F32, BF16, F32, 3, 70, 40, 3760, 40, 1, 960)
-KERNEL(head_rows_tile, HeadLinearTile, F32, BF16, F32, 3, 70, 40, 3760, 40, 1,
-       960)
-KERNEL(head_columns, HeadLinear, BF16, BF16, BF16, 3, 40, 24, 3760, 1, 40, 0)
-KERNEL(head_columns_tile, HeadLinearTile, BF16, BF16, BF16, 3, 40, 24, 3760, 1,
-       40, 0)
 
 void CheckHeadLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
                      bool tile) {
@@ -105,14 +92,6 @@ TEST(HeadLinear, ColumnsOfTheWeight) {
 // ------------------------------------------------------------ expert_linear
 
 // Form 2: int4. K = 192 leaves a group of 64 columns; 85 is no multiple of 8.
-KERNEL(expert_q, ExpertLinear, F32, 2, BF16, F32, 5, 3, 70, 192, 128, 0)
-KERNEL(expert_q_tile, ExpertLinearTile, F32, 2, BF16, F32, 5, 3, 70, 192, 128,
-       0)
-KERNEL(expert_q_slot, ExpertLinear, BF16, 2, BF16, BF16, 5, 3, 37, 85, 16, 1)
-KERNEL(expert_q_slot_tile, ExpertLinearTile, BF16, 2, BF16, BF16, 5, 3, 37, 85,
-       16, 1)
-KERNEL(expert_d, ExpertLinear, F32, 1, BF16, F32, 5, 3, 70, 83, 0, 1)
-KERNEL(expert_d_tile, ExpertLinearTile, F32, 1, BF16, F32, 5, 3, 70, 83, 0, 1)
 
 struct Experts {
   std::vector<std::vector<int32_t>> words;
@@ -166,9 +145,15 @@ void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
       // Mostly expert 1, some of each other, some of none.
       ids[i] = i % 3 == 0 ? 1 : int32_t(i * 7 % (p[4] + 2)) - 1;
     }
-    KernelCase("expert_linear", entry, p,
-               {CeilDiv(outputs, 64), tile ? p[4] : places})
-        .Rows(batch)
+    KernelCase c("expert_linear", entry, p,
+                 {CeilDiv(outputs, 64), tile ? p[4] : places});
+    for (const Memory& m : experts.scales) {
+      c.Reachable(m.bytes.data(), m.bytes.size());
+    }
+    for (const std::vector<int32_t>& w : experts.words) {
+      c.Reachable(w.data(), w.size() * sizeof(int32_t));
+    }
+    c.Rows(batch)
         .Tensor(batch.Poisoned(
             Random(p[0], (p[9] ? places : batch.rows()) * columns, 1)))
         .Ints(ids)

@@ -4,8 +4,8 @@
 //
 // `KernelCase` runs one kernel of the templates and the reference function of
 // its op on equal memory and compares everything that either could write. The
-// blocks of the kernel run in random ranges in random order, twice: the bytes
-// must be equal both times.
+// blocks of the kernel run in random ranges in random order, and on an emulator
+// its waves do, several times: the bytes must be equal each time.
 //
 //   KERNEL(linear_odd, Linear, F32, BF16, F32, 37, 83)
 //   KernelCase c("linear", linear_odd, linear_odd_params, {2});
@@ -27,9 +27,15 @@
 #include "gtest/gtest.h"
 #include "runtime/reference/reference.h"
 
-#define KERNEL(name, Body, ...)                            \
-  GLM_KERNEL(name, 256, 0, glm::kernel::Body<__VA_ARGS__>) \
-  const std::vector<int64_t> name##_params = {__VA_ARGS__};
+// What `KERNEL` makes of a kernel, and how it is launched: compiled in place,
+// or a name in a code object that an emulator runs.
+#ifdef GLM_TEST_GFX1201
+#include "test/kernels/gfx1201_launch.h"
+#elif defined(GLM_TEST_SM_90)
+#include "test/kernels/sm_90_launch.h"
+#else
+#include "test/kernels/host_launch.h"
+#endif
 
 namespace glm {
 
@@ -111,7 +117,7 @@ struct Batch {
 
 class KernelCase {
  public:
-  using Entry = void (*)(const uint64_t*, const uint32_t*, uint64_t, uint64_t);
+  using Entry = KernelEntry;
 
   KernelCase(std::string op, Entry entry, std::vector<int64_t> params,
              std::vector<int64_t> grid)
@@ -159,6 +165,11 @@ class KernelCase {
                           .reference = {.real = value}});
     return *this;
   }
+  // Memory that the kernel reaches through a table.
+  KernelCase& Reachable(const void* data, size_t bytes) {
+    visible_.Add(data, bytes);
+    return *this;
+  }
   // Addresses that the kernel reads, and the values that they stand for.
   KernelCase& Table(const std::vector<uint64_t>& addresses,
                     const std::vector<float>& values) {
@@ -182,13 +193,17 @@ class KernelCase {
     ASSERT_TRUE(reference::Run({op_, params_, arguments, program}, &error))
         << error;
 
-    // 2. The kernel, in two orders.
-    const std::vector<Given> got = RunInOrder(1);
-    const std::vector<Given> again = RunInOrder(2);
+    // 2. The kernel, in several orders.
+    const std::vector<Given> got = RunInOrder(0);
     for (size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i].bytes, again[i].bytes)
-          << "argument " << i << " depends on the order of blocks";
       if (!got[i].scalar && !got[i].constant) Compare(i, got[i], want[i]);
+    }
+    for (uint32_t seed = 1; seed < kLaunchOrders; ++seed) {
+      const std::vector<Given> again = RunInOrder(seed);
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(got[i].bytes, again[i].bytes)
+            << "argument " << i << " depends on the order, seed " << seed;
+      }
     }
   }
 
@@ -208,12 +223,14 @@ class KernelCase {
   std::vector<Given> RunInOrder(uint32_t seed) const {
     std::vector<Given> arguments = arguments_;
     std::vector<uint64_t> words;
+    Visible visible = visible_;
     for (Given& a : arguments) {
+      if (!a.bytes.empty()) visible.Add(a.bytes.data(), a.bytes.size());
       words.push_back(a.scalar   ? a.word
                       : a.absent ? 0
                                  : reinterpret_cast<uint64_t>(a.bytes.data()));
     }
-    std::minstd_rand random(seed);
+    std::minstd_rand random(seed + 1);
     const uint64_t blocks = uint64_t{grid_[0]} * grid_[1] * grid_[2];
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (uint64_t begin = 0; begin < blocks;) {
@@ -222,7 +239,9 @@ class KernelCase {
       begin = end;
     }
     std::shuffle(ranges.begin(), ranges.end(), random);
-    for (auto [begin, end] : ranges) entry_(words.data(), grid_, begin, end);
+    for (auto [begin, end] : ranges) {
+      LaunchKernel(entry_, words, grid_, begin, end, visible, seed);
+    }
     return arguments;
   }
 
@@ -260,6 +279,7 @@ class KernelCase {
   std::vector<int64_t> params_;
   uint32_t grid_[3];
   std::vector<Given> arguments_;
+  Visible visible_;
 };
 
 }  // namespace glm

@@ -18,6 +18,8 @@ using kernel::BF16;
 using kernel::F16;
 using kernel::F32;
 
+#include "test/kernels/row_kernels.inc"
+
 // ------------------------------------------------------------------ numbers
 
 double UlpsFrom(float got, double want) {
@@ -68,10 +70,6 @@ TEST(Numbers, StoresRoundAsTheReferenceDoes) {
 
 // --------------------------------------------------------------------- rows
 
-KERNEL(embed, Embed, BF16, F32, 50, 30)
-KERNEL(gather, GatherRows, F32, BF16, 50)
-KERNEL(take, TakeCols, F32, F32, 6)
-
 TEST(Rows, Embed) {
   const Batch batch = Batch::Ragged(3, 4);
   std::vector<int32_t> ids(batch.rows());
@@ -107,10 +105,6 @@ TEST(Rows, TakeCols) {
 }
 
 // -------------------------------------------------------------------- top_k
-
-KERNEL(top_experts, TopK, 8, 0)
-KERNEL(top_pools, TopK, 512, 4)
-KERNEL(top_few, TopK, 16, 4)
 
 void CheckTopK(KernelCase::Entry entry, const std::vector<int64_t>& params,
                const Batch& batch, const Memory& scores) {
@@ -164,9 +158,6 @@ TEST(TopK, AllEqualKeepsTheFirst) {
 
 // ----------------------------------------------------------------- sinkhorn
 
-KERNEL(balance, Sinkhorn, 4, 20)
-KERNEL(balance_odd, Sinkhorn, 5, 3)
-
 TEST(Sinkhorn, Maps) {
   const Batch batch = Batch::Ragged(3, 6);
   for (float reach : {0.0f, 1.0f, 30.0f}) {
@@ -188,33 +179,6 @@ TEST(Sinkhorn, Maps) {
 }
 
 // ------------------------------------------------------------------ rowwise
-
-// y = bf16(x / rms) * w and the row's maximum, as generated kernels are
-// written.
-template <class Block>
-GLM_FN void NormAndMax(Block& block, const kernel::Args& args) {
-  using namespace kernel;
-  const int64_t row = block.x;
-  if (!Sequences(args).Valid(row)) return;
-  const void* x = args.Pointer(3);
-  const void* w = args.Pointer(4);
-  void* y = args.Pointer(5);
-  void* most = args.Pointer(6);
-  Row<75> v0;
-  Each<75>(block, [&](int64_t i, int64_t slot) {
-    v0[slot] = Load<BF16>(x, row * 75 + i);
-  });
-  const float v1 = Sum<75>(
-      block, [&](int64_t, int64_t slot) { return v0[slot] * v0[slot]; });
-  const float v2 = Rsqrt(v1 * (1.0f / 75) + 1e-5f);
-  const float v3 =
-      kernel::Max<75>(block, [&](int64_t, int64_t slot) { return v0[slot]; });
-  Each<75>(block, [&](int64_t i, int64_t slot) {
-    Store<F32>(y, row * 75 + i, RoundBf16(v0[slot] * v2) * Load<BF16>(w, i));
-  });
-  Each<1>(block, [&](int64_t, int64_t) { Store<F32>(most, row, v3); });
-}
-GLM_KERNEL(norm_and_max, 256, 7, NormAndMax)
 
 TEST(Rowwise, NormAndMax) {
   reference::ProgramBuilder b(75);

@@ -18,6 +18,8 @@ using kernel::BF16;
 using kernel::CeilDiv;
 using kernel::F32;
 
+#include "test/kernels/sequence_kernels.inc"
+
 // At position 0 and later, one token and many, ragged.
 std::vector<Batch> Batches() {
   return {Batch::Ragged(1, 1),      Batch::Ragged(1, 1, 6),
@@ -47,9 +49,6 @@ Memory Cache(int dtype, const Batch& batch, int64_t rows, int64_t width,
 
 // --------------------------------------------------------------- short_conv
 
-KERNEL(conv_odd, ShortConv, F32, BF16, F32, 300, 4)
-KERNEL(conv_bf16, ShortConv, BF16, BF16, BF16, 64, 3)
-
 void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE(Name(batch));
@@ -73,9 +72,6 @@ TEST(ShortConv, OddChannels) { CheckConv(conv_odd, conv_odd_params); }
 TEST(ShortConv, Bf16) { CheckConv(conv_bf16, conv_bf16_params); }
 
 // --------------------------------------------------------------- delta_rule
-
-KERNEL(delta_odd, DeltaRule, F32, F32, 3, 32, 40)
-KERNEL(delta_bf16, DeltaRule, BF16, BF16, 2, 64, 128)
 
 void CheckDelta(KernelCase::Entry entry, const std::vector<int64_t>& p,
                 float low_gate) {
@@ -106,8 +102,6 @@ TEST(DeltaRule, Bf16) { CheckDelta(delta_bf16, delta_bf16_params, -5.0f); }
 
 // ------------------------------------------------------------ latent_append
 
-KERNEL(append, LatentAppend, F32, BF16, 50)
-
 TEST(LatentAppend, WritesOnlyItsRows) {
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE(Name(batch));
@@ -120,9 +114,6 @@ TEST(LatentAppend, WritesOnlyItsRows) {
 }
 
 // -------------------------------------------------------------------- kpool
-
-KERNEL(pool_bf16, KPool, F32, BF16, BF16, 36, 4)
-KERNEL(pool_f32, KPool, F32, BF16, F32, 36, 4)
 
 TEST(KPool, AnyPositionAndLength) {
   for (const Batch& batch : Batches()) {
@@ -153,7 +144,7 @@ TEST(KPool, ChunksDoNotMatter) {
           std::min<int32_t>(chunks[i % chunks.size()], kTokens - position);
       const int32_t seqs[] = {0, position, length, 0};
       const int64_t first = position * kDim * 4;
-      const uint64_t words[] = {
+      const std::vector<uint64_t> words = {
           reinterpret_cast<uint64_t>(seqs),
           uint64_t(length),
           uint64_t(length),
@@ -166,7 +157,13 @@ TEST(KPool, ChunksDoNotMatter) {
           reinterpret_cast<uint64_t>(pools.bytes.data()),
           0};
       const uint32_t grid[] = {1, 1, 1};
-      pool_f32(words, grid, 0, 1);
+      Visible visible;
+      visible.Add(seqs, sizeof seqs);
+      for (const Memory* m :
+           std::initializer_list<const Memory*>{&k, &g, &ape, &tail, &pools}) {
+        visible.Add(m->bytes.data(), m->bytes.size());
+      }
+      LaunchKernel(pool_f32, words, grid, 0, 1, visible, 0);
       position += length;
     }
     return pools.bytes;
@@ -178,9 +175,6 @@ TEST(KPool, ChunksDoNotMatter) {
 }
 
 // ------------------------------------------------------------- index_scores
-
-KERNEL(scores_nano, IndexScores, F32, BF16, BF16, 4, 32, 4)
-KERNEL(scores_wide, IndexScores, BF16, F32, BF16, 32, 40, 4)
 
 void CheckScores(KernelCase::Entry entry, const std::vector<int64_t>& p) {
   for (Batch batch : Batches()) {
@@ -205,9 +199,6 @@ TEST(IndexScores, Nano) { CheckScores(scores_nano, scores_nano_params); }
 TEST(IndexScores, ManyHeads) { CheckScores(scores_wide, scores_wide_params); }
 
 // --------------------------------------------------------- sparse_attention
-
-KERNEL(attention_odd, SparseAttention, F32, BF16, F32, 6, 50, 16, 4)
-KERNEL(attention_bf16, SparseAttention, BF16, BF16, BF16, 4, 128, 16, 4)
 
 void CheckAttention(KernelCase::Entry entry, const std::vector<int64_t>& p,
                     float scale) {

@@ -166,7 +166,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_option("--fuse", flags->fuse, "on (default), or off: one kernel an operation")
       ->check(CLI::IsMember({"on", "off"}));
   cmd->add_option("--target", flags->targets,
-                  "Comma-separated code targets: host, host:x86-64-v3, host:x86-64-v4");
+                  "Comma-separated code targets: host, host:x86-64-v3, host:x86-64-v4, "
+                  "gfx1201, sm_90");
   cmd->add_option("--prefill-chunk", o.prefillChunk,
                   "Tokens of a prompt that one prefill step takes (default 256)");
   cmd->add_option("--batch", flags->batches,

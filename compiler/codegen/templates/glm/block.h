@@ -6,6 +6,9 @@
 //
 //   host.h     a block is one call on one core, and `Each` is a loop that the
 //              compiler vectorises. A barrier is the end of a loop.
+//   gpu.h      a block is a workgroup of 256 work-items, over which Each
+//   spreads
+//              its indices; what differs by maker is in gfx1201.h and sm_90.h.
 //
 //   Block                    position .x .y .z in the grid
 //   Args                     the 8-byte arguments of docs/spec/kernels.md
@@ -18,16 +21,20 @@
 //                            skips NaN and of nothing is -inf
 //   Sum, Max(block, n, f)    reduction of f(i)
 //   Compact(block, from, n, limit, keep, out)  the next i with keep(i)
-//   EachLanes<N>(block, f)   f(i, count): `count` <= kLanes neighbouring
-//   columns
-//                            held in one `Lanes` value
+//   EachLanes<D, N>(block, f)  f(i, count, d0): for a matrix [D, N], `count`
+//                            <= kLanes neighbouring columns from i as `Lanes`
+//                            values of kLaneRows<D, N> rows from d0. Words
+//                            inside f see the whole block.
+//   SumLanes<D, N>(v)        sum over the parts of a column
 //   SelectTopK               top_k's exact rule
 //   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //
 // Iterations of one Each, Sum or Max are independent: what one index stores,
-// another index of the same loop must not load.
+// another index of the same loop must not load. What a word stored is there for
+// all that follows it. Uniform code may load from shared arrays and may not
+// store to them; what it loads, the very next word must not store.
 //
 // A rowwise kernel (generated) is a body of such stages. A value that lives
 // across a reduction is a Row; the reduction's result is uniform:
@@ -55,6 +62,7 @@
 // A store whose address is the same for all columns stands in an Each<1>.
 #pragma once
 
+#include "glm/gpu.h"
 #include "glm/host.h"
 #include "glm/number.h"
 #include "glm/sequences.h"

@@ -31,43 +31,55 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
   void* o = args.Pointer(11);
   const bool fresh = sequences.Position(sequence) == 0;
 
-  EachLanes<Dv>(block, [&](int64_t v0, int64_t count) {
-    // 1. The stripe of the state: s[d] = S[d, v0 .. v0 + count - 1].
-    Lanes s[D];
-    for (int64_t d = 0; d < D; ++d) {
-      s[d] = fresh ? Lanes(0.0f) : LoadLanes<F32>(state, d * Dv + v0, count);
+  EachLanes<D, Dv>(block, [&](int64_t v0, int64_t count, int64_t d0) {
+    // 1. The stripe of the state: s[d] = S[d0 + d, v0 .. v0 + count - 1].
+    constexpr int64_t kRows = kLaneRows<D, Dv>;
+    Lanes s[kRows];
+    GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+      s[d] = fresh ? Lanes(0.0f)
+                   : LoadLanes<F32>(state, (d0 + d) * Dv + v0, count);
     }
 
+    // Two sets of a token's vectors: while some write the next token's, others
+    // may still read this one's.
+    GLM_SHARED(float, vectors, 2 * 4 * D);
     for (int64_t t = 0; t < length; ++t) {
       const int64_t row = (sequence * sequences.tokens + t) * H + head;
 
       // 2. The token's vectors. `decayed` k meets the state before its decay.
-      Row<D> decay, decayed, key, query;
-      Each<D>(block, [&](int64_t d, int64_t slot) {
-        decay[slot] = Exp(g[row * D + d]);
-        key[slot] = Load<XT>(k, row * D + d);
-        query[slot] = Load<XT>(q, row * D + d);
-        decayed[slot] = decay[slot] * key[slot];
+      float* decay = vectors + t % 2 * 4 * D;
+      float* key = decay + D;
+      float* query = key + D;
+      float* decayed = query + D;
+      Each<D>(block, [&](int64_t d, int64_t) {
+        const float factor = Exp(g[row * D + d]);
+        const float value = Load<XT>(k, row * D + d);
+        decay[d] = factor;
+        key[d] = value;
+        query[d] = Load<XT>(q, row * D + d);
+        decayed[d] = factor * value;
       });
 
       // 3. delta = beta (v - (decayed S)^T k).
       Lanes memory = 0.0f;
-      for (int64_t d = 0; d < D; ++d) memory += s[d] * decayed[d];
-      const Lanes delta =
-          beta[row] * (LoadLanes<XT>(v, row * Dv + v0, count) - memory);
+      GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+        memory += s[d] * decayed[d0 + d];
+      }
+      const Lanes delta = beta[row] * (LoadLanes<XT>(v, row * Dv + v0, count) -
+                                       SumLanes<D, Dv>(memory));
 
       // 4. S = decayed S + k delta^T;  o = S^T q.
       Lanes out = 0.0f;
-      for (int64_t d = 0; d < D; ++d) {
-        s[d] = s[d] * decay[d] + delta * key[d];
-        out += s[d] * query[d];
+      GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+        s[d] = s[d] * decay[d0 + d] + delta * key[d0 + d];
+        out += s[d] * query[d0 + d];
       }
-      StoreLanes<OT>(o, row * Dv + v0, count, out);
+      StoreLanes<OT>(o, row * Dv + v0, count, SumLanes<D, Dv>(out));
     }
 
     // 5. The state for the next step.
-    for (int64_t d = 0; d < D; ++d) {
-      StoreLanes<F32>(state, d * Dv + v0, count, s[d]);
+    GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+      StoreLanes<F32>(state, (d0 + d) * Dv + v0, count, s[d]);
     }
   });
 }

@@ -18,11 +18,11 @@ template <int form, int WT, int64_t Nout, int64_t K, int64_t group>
 GLM_FN auto ExpertWeight(const Args& args, int64_t expert) {
   const uint64_t* table = static_cast<const uint64_t*>(args.Pointer(5));
   if constexpr (form == kExpertsDense) {
-    return DenseWeight<WT, K, 1>{reinterpret_cast<const void*>(table[expert])};
+    return DenseWeight<WT, K, 1>{Address(table[expert])};
   } else {
     return Gptq4Weight<Nout, K, group>{
-        reinterpret_cast<const uint32_t*>(table[2 * expert]),
-        reinterpret_cast<const void*>(table[2 * expert + 1])};
+        static_cast<const uint32_t*>(Address(table[2 * expert])),
+        Address(table[2 * expert + 1])};
   }
 }
 
@@ -75,7 +75,7 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
           return ids[place] == expert && sequences.Valid(place / top_k);
         },
         chosen);
-    Multiply<XT, K>(
+    Multiply<XT, K, kTileRows>(
         block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count,
         rows,
         [&](int64_t r) {

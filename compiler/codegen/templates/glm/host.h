@@ -7,6 +7,8 @@
 
 #include "glm/number.h"
 
+#ifndef GLM_GPU
+
 #pragma clang diagnostic ignored "-Wpass-failed"
 
 #define GLM_SHARED(type, name, count) alignas(64) type name[count]
@@ -24,9 +26,7 @@ struct Block {
 struct Args {
   const uint64_t* words;
 
-  GLM_FN void* Pointer(int index) const {
-    return reinterpret_cast<void*>(words[index]);
-  }
+  GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
     return FromBits(uint32_t(words[index]));
@@ -149,9 +149,18 @@ GLM_FN void StoreLanes(void* memory, int64_t index, int64_t count,
   }
 }
 
-template <int64_t N, class F>
+// The part of D rows that one call of EachLanes holds: all of them.
+template <int64_t D, int64_t N>
+inline constexpr int64_t kLaneRows = D;
+
+template <int64_t D, int64_t N, class F>
 GLM_FN void EachLanes(Block&, F f) {
-  for (int64_t i = 0; i < N; i += kLanes) f(i, Least(kLanes, N - i));
+  for (int64_t i = 0; i < N; i += kLanes) f(i, Least(kLanes, N - i), 0);
+}
+
+template <int64_t D, int64_t N>
+GLM_FN Lanes SumLanes(Lanes value) {
+  return value;
 }
 
 // -------------------------------------------------------------------- entry
@@ -180,3 +189,5 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
           __VA_ARGS__(block, args);                                        \
         });                                                                \
   }
+
+#endif  // GLM_GPU

@@ -8,6 +8,8 @@
 #include "glm/block.h"
 #include "glm/weight.h"
 
+#ifndef GLM_GPU
+
 #define GLM_SHARED_CODE __attribute__((noinline))
 
 namespace glm::kernel {
@@ -70,10 +72,11 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
   }
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows <= 8 and any number of outputs.
-template <int XT, int WT, class XRow, class WRow, class Out>
-GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
-                 WRow w_row, Out out) {
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// number of outputs.
+template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
+                 Out out) {
   WithRows(rows, [&]<int R>() {
     constexpr int O = Least(kAccumulators / R, 8);
     const void* x[R];
@@ -83,7 +86,7 @@ GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
       const void* w[O];
       for (int64_t o = 0; o < O; ++o) w[o] = w_row(first + Least(o, count - 1));
       float sums[O * R];
-      DotsBlock<XT, WT, R, O>(k, x, w, sums);
+      DotsBlock<XT, WT, R, O>(K, x, w, sums);
       for (int64_t o = 0; o < count; ++o) {
         for (int64_t r = 0; r < rows; ++r) out(r, first + o, sums[o * R + r]);
       }
@@ -93,16 +96,16 @@ GLM_FN void Dots(Block&, int64_t k, int64_t rows, XRow x_row, int64_t outputs,
 
 // ---------------------------------------------------------------------- Mix
 
-// sums[r][n] = sum_k c[r][k] row[k][n0 + n] for n < kVector * V.
-template <int WT, int R, int V>
-GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c,
-                              const void* const* row, int64_t n0, float* sums) {
+// sums[r][n] = sum_k c[r][k] row(k)[n0 + n] for n < kVector * V.
+template <int WT, int R, int V, class Row>
+GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c, Row row,
+                              int64_t n0, float* sums) {
   Vector acc[R][V] = {};
   for (int64_t i = 0; i < k; ++i) {
     Vector w[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      w[v] = LoadVector<WT, Vector>(row[i], n0 + v * kVector);
+      w[v] = LoadVector<WT, Vector>(row(i), n0 + v * kVector);
     }
 #pragma unroll
     for (int r = 0; r < R; ++r) {
@@ -117,15 +120,15 @@ GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c,
   }
 }
 
-// out(r, n, sum_k c[r][k] row[k][n0 + n]), n < count, rows <= 8.
-template <int WT, class Out>
-GLM_FN void Mix(Block&, int64_t k, int64_t rows, const float* const* c,
-                const void* const* row, int64_t n0, int64_t count, Out out) {
+// out(r, n, sum_k c_row(r)[k] row(k)[n0 + n]), n < count, rows <= 8.
+template <int WT, class CRow, class Row, class Out>
+GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
+                int64_t n0, int64_t count, Out out) {
   WithRows(rows, [&]<int R>() {
     constexpr int V = Most(1, Least(kAccumulators / R, 4));
     constexpr int kWidth = V * kVector;
     const float* factor[R];
-    for (int64_t r = 0; r < R; ++r) factor[r] = c[Least(r, rows - 1)];
+    for (int64_t r = 0; r < R; ++r) factor[r] = c_row(Least(r, rows - 1));
     alignas(64) float sums[R * kWidth];
     int64_t n = 0;
     for (; n + kWidth <= count; n += kWidth) {
@@ -140,7 +143,7 @@ GLM_FN void Mix(Block&, int64_t k, int64_t rows, const float* const* c,
       for (int64_t r = 0; r < rows; ++r) {
         float sum = 0.0f;
         for (int64_t i = 0; i < k; ++i) {
-          sum += c[r][i] * Load<WT>(row[i], n0 + n);
+          sum += factor[r][i] * Load<WT>(row(i), n0 + n);
         }
         out(r, n, sum);
       }
@@ -238,16 +241,16 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT>(
-        block, K, rows, x_row, count,
+    Dots<XT, WT, K>(
+        block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
     GLM_SHARED(float, wide, XT == F32 ? 1 : 8 * K);
     const float* x[8];
     WideRows<XT, K>(rows, x_row, wide, x);
-    const void* row[K];
-    for (int64_t k = 0; k < K; ++k) row[k] = At<WT>(weight.data, k * CS);
-    Mix<WT>(block, K, rows, x, row, n0, count, out);
+    Mix<WT>(
+        block, K, rows, [&](int64_t r) { return x[r]; },
+        [&](int64_t k) { return At<WT>(weight.data, k * CS); }, n0, count, out);
   }
 }
 
@@ -300,3 +303,5 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
 }
 
 }  // namespace glm::kernel
+
+#endif  // GLM_GPU

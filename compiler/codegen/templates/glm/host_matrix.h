@@ -7,6 +7,8 @@
 
 #include "glm/host_dots.h"
 
+#ifndef GLM_GPU
+
 namespace glm::kernel {
 
 inline constexpr int64_t kTileN = 64;      // outputs
@@ -201,3 +203,5 @@ GLM_FN void TileMatmul(Block&, const Weight& weight, int64_t n0, int64_t count,
 }
 
 }  // namespace glm::kernel
+
+#endif  // GLM_GPU

@@ -3,6 +3,8 @@
 
 #include "glm/host.h"
 
+#ifndef GLM_GPU
+
 namespace glm::kernel {
 
 // Orders as the rule does: NaN lowest, -0 as +0, else by value.
@@ -85,3 +87,5 @@ GLM_FN void SelectTopK(Block&, const float* scores, int64_t n, int32_t* ids) {
 }
 
 }  // namespace glm::kernel
+
+#endif  // GLM_GPU

@@ -35,10 +35,10 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
       ++row;
       continue;
     }
-    const int64_t sequence = row / sequences.tokens;
+    const int64_t sequence = sequences.Sequence(row);
     int64_t rows = 1;
     while (rows < kTogether && row + rows < end &&
-           (row + rows) / sequences.tokens == sequence &&
+           sequences.Sequence(row + rows) == sequence &&
            sequences.Valid(row + rows)) {
       ++rows;
     }
@@ -47,25 +47,28 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
     const int64_t count =
         Least(kTileN, sequences.Context(row + rows - 1) / P - p0);
     if (count > 0) {
-      GLM_SHARED(float, sums, kTogether* kTileN);
-      Each(block, rows * kTileN, [&](int64_t i) { sums[i] = 0.0f; });
-
-      // 3. sum_h w_h max(0, scale q_h . pool); product row r is (row, head).
+      // 3. Every head's products q . pool; row r of them is (row, head).
+      GLM_SHARED(float, products, kTogether * heads * kTileN);
       const DenseWeight<CT, D, 1> pools = {
           SlotMemory(args, 5, sequences.Slot(sequence))};
       TileMatmul<XT, D>(
           block, pools, p0, count, rows * heads,
           [&](int64_t r) { return At<XT>(q, (row * heads + r) * D); },
-          [&](int64_t r, int64_t p, float v) {
-            sums[r / heads * kTileN + p] +=
-                Load<WT>(w, row * heads + r) * Max(0.0f, scale * v);
-          });
+          [&](int64_t r, int64_t p, float v) { products[r * kTileN + p] = v; });
 
-      // 4. Each row's own candidates.
+      // 4. sum_h w_h max(0, scale q_h . pool) for each row's own candidates.
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t own = Least(count, sequences.Context(row + r) / P - p0);
         float* out = scores + (row + r) * columns + p0;
-        Each(block, own, [&](int64_t p) { out[p] = sums[r * kTileN + p]; });
+        const float* of_row = products + r * heads * kTileN;
+        Each(block, own, [&](int64_t p) {
+          float sum = 0.0f;
+          for (int64_t h = 0; h < heads; ++h) {
+            sum += Load<WT>(w, (row + r) * heads + h) *
+                   Max(0.0f, scale * of_row[h * kTileN + p]);
+          }
+          out[p] = sum;
+        });
       }
     }
     row += rows;

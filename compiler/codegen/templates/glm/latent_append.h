@@ -16,7 +16,7 @@ GLM_FN void LatentAppend(Block& block, const Args& args) {
   const int64_t row = block.x;
   if (!sequences.Valid(row)) return;
   const void* c = args.Pointer(3);
-  void* cache = SlotMemory(args, 4, sequences.Slot(row / sequences.tokens));
+  void* cache = SlotMemory(args, 4, sequences.Slot(sequences.Sequence(row)));
   const int64_t place = sequences.Context(row) - 1;
   Each<W>(block, [&](int64_t i, int64_t) {
     Store<CT>(cache, place * W + i, Load<XT>(c, row * W + i));

@@ -36,7 +36,7 @@ GLM_FN void LinearRows(Block& block, const Args& args, int64_t head, int64_t n0,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
 
     // 2. Times the weight.
-    Multiply<XT, K>(
+    Multiply<XT, K, kRows>(
         block, weight, n0, count, rows,
         [&](int64_t r) { return At<XT>(x, (valid[r] * H + head) * K); },
         [&](int64_t r, int64_t n, float v) {

@@ -11,10 +11,13 @@
 //
 //   out(r, n, sum_k x[r][k] W[n0 + n][k])
 //
-// where `x_row(r)` is the address of row r. `out` is called once for each pair.
+// where `x_row(r)` is the address of row r. `out` is called once for each pair,
+// by one work-item, pairs in any order; what it stored is there for the next
+// word.
 #pragma once
 
 #include "glm/block.h"
+#include "glm/gpu_matrix.h"
 #include "glm/host_matrix.h"
 #include "glm/weight.h"
 
@@ -23,18 +26,16 @@ namespace glm::kernel {
 // Rows up to which reading a weight once beats unpacking it.
 inline constexpr int64_t kGemvRows = 8;
 
-template <int XT, int64_t K, class Block, class Weight, class XRow, class Out>
+// kMost: bound of `rows`.
+template <int XT, int64_t K, int64_t kMost, class Block, class Weight,
+          class XRow, class Out>
 GLM_FN void Multiply(Block& block, const Weight& weight, int64_t n0,
                      int64_t count, int64_t rows, XRow x_row, Out out) {
-  if (rows <= kGemvRows) {
+  static_assert(kMost <= kTileRows, "one tile of rows");
+  if (kMost <= kGemvRows || rows <= kGemvRows) {
     Gemv<XT, K>(block, weight, n0, count, rows, x_row, out);
-    return;
-  }
-  for (int64_t first = 0; first < rows; first += kTileRows) {
-    TileMatmul<XT, K>(
-        block, weight, n0, count, Least(kTileRows, rows - first),
-        [&](int64_t r) { return x_row(first + r); },
-        [&](int64_t r, int64_t n, float v) { out(first + r, n, v); });
+  } else if constexpr (kMost > kGemvRows) {
+    TileMatmul<XT, K>(block, weight, n0, count, rows, x_row, out);
   }
 }
 

@@ -10,9 +10,17 @@
 #include <stdint.h>
 
 #if defined(__HIP__) || defined(__CUDA__)
+#define GLM_GPU 1
 #define GLM_FN inline __attribute__((device, always_inline))
+// In front of a loop whose private arrays live in registers.
+#define GLM_UNROLL _Pragma("unroll")
+// Memory that all blocks see. Without the word, a pointer could lead anywhere,
+// and accesses through it would be slower.
+#define GLM_GLOBAL __attribute__((address_space(1)))
 #else
 #define GLM_FN inline __attribute__((always_inline))
+#define GLM_UNROLL
+#define GLM_GLOBAL
 #endif
 
 namespace glm::kernel {
@@ -65,6 +73,11 @@ GLM_FN void Store(void* memory, int64_t index, float value) {
   } else {
     static_cast<_Float16*>(memory)[index] = _Float16(value);
   }
+}
+
+// Memory at an address that came as a number.
+GLM_FN void* Address(uint64_t address) {
+  return (void*)reinterpret_cast<GLM_GLOBAL char*>(address);
 }
 
 // Address of element `index`.

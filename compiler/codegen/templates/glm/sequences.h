@@ -1,6 +1,7 @@
 // sequences.h - the arguments that all kernels share: seqs, N, T.
 #pragma once
 
+#include "glm/gpu.h"
 #include "glm/host.h"
 #include "glm/number.h"
 
@@ -18,8 +19,16 @@ struct Sequences {
         tokens(args.Integer(1)),
         rows(args.Integer(2)) {}
 
+  // Divisions of 32 bits: a step has fewer rows than that, and a GPU takes some
+  // hundred instructions for one of 64.
+  GLM_FN int64_t Sequence(int64_t row) const {
+    return uint32_t(row) / uint32_t(tokens);
+  }
+  GLM_FN int64_t Token(int64_t row) const {
+    return uint32_t(row) % uint32_t(tokens);
+  }
   GLM_FN bool Valid(int64_t row) const {
-    return table == nullptr || row % tokens < Length(row / tokens);
+    return table == nullptr || Token(row) < Length(Sequence(row));
   }
   GLM_FN int64_t Slot(int64_t sequence) const { return table[4 * sequence]; }
   // Tokens in the state before this step.
@@ -32,7 +41,7 @@ struct Sequences {
   }
   // Tokens of the row's sequence up to and including the row.
   GLM_FN int64_t Context(int64_t row) const {
-    return Position(row / tokens) + row % tokens + 1;
+    return Position(Sequence(row)) + Token(row) + 1;
   }
 };
 

@@ -19,32 +19,37 @@ GLM_FN void Sinkhorn(Block& block, const Args& args) {
   float c[n][n];
 
   // 1. Softmax of each row, plus eps.
-  for (int64_t i = 0; i < n; ++i) {
+  GLM_UNROLL for (int64_t i = 0; i < n; ++i) {
     float most = z[i * n];
-    for (int64_t j = 1; j < n; ++j) most = Max(most, z[i * n + j]);
+    GLM_UNROLL for (int64_t j = 1; j < n; ++j) most = Max(most, z[i * n + j]);
     float sum = 0.0f;
-    for (int64_t j = 0; j < n; ++j) sum += c[i][j] = Exp(z[i * n + j] - most);
-    for (int64_t j = 0; j < n; ++j) c[i][j] = c[i][j] / sum + eps;
+    GLM_UNROLL for (int64_t j = 0; j < n; ++j) sum += c[i][j] =
+        Exp(z[i * n + j] - most);
+    GLM_UNROLL for (int64_t j = 0; j < n; ++j) c[i][j] = c[i][j] / sum + eps;
   }
 
   // 2. Columns first, then rows and columns in turn; columns last.
   const auto columns = [&] {
-    for (int64_t j = 0; j < n; ++j) {
+    GLM_UNROLL for (int64_t j = 0; j < n; ++j) {
       float sum = eps;
-      for (int64_t i = 0; i < n; ++i) sum += c[i][j];
-      for (int64_t i = 0; i < n; ++i) c[i][j] /= sum;
+      GLM_UNROLL for (int64_t i = 0; i < n; ++i) sum += c[i][j];
+      GLM_UNROLL for (int64_t i = 0; i < n; ++i) c[i][j] /= sum;
     }
   };
   columns();
   for (int64_t pass = 1; pass < iterations; ++pass) {
-    for (int64_t i = 0; i < n; ++i) {
+    GLM_UNROLL for (int64_t i = 0; i < n; ++i) {
       float sum = eps;
-      for (int64_t j = 0; j < n; ++j) sum += c[i][j];
-      for (int64_t j = 0; j < n; ++j) c[i][j] /= sum;
+      GLM_UNROLL for (int64_t j = 0; j < n; ++j) sum += c[i][j];
+      GLM_UNROLL for (int64_t j = 0; j < n; ++j) c[i][j] /= sum;
     }
     columns();
   }
-  Each<n * n>(block, [&](int64_t i, int64_t) { comb[i] = c[i / n][i % n]; });
+  Each<1>(block, [&](int64_t, int64_t) {
+    GLM_UNROLL for (int64_t i = 0; i < n; ++i) {
+      GLM_UNROLL for (int64_t j = 0; j < n; ++j) comb[i * n + j] = c[i][j];
+    }
+  });
 }
 
 }  // namespace glm::kernel

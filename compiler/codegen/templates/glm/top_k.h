@@ -8,6 +8,7 @@
 #pragma once
 
 #include "glm/block.h"
+#include "glm/gpu_top_k.h"
 #include "glm/host_top_k.h"
 
 namespace glm::kernel {

@@ -1,0 +1,76 @@
+// gfx1201.h - what gpu.h needs from a gfx1201 (RDNA4): wave32, WMMA.
+#pragma once
+
+#include "glm/number.h"
+
+#ifdef __AMDGCN__
+
+#define GLM_WORK_ITEMS(n) __attribute__((amdgpu_flat_work_group_size(n, n)))
+
+namespace glm::kernel {
+
+GLM_FN int Thread() { return int(__builtin_amdgcn_workitem_id_x()); }
+GLM_FN int Lane() { return int(__builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
+GLM_FN int64_t GridX() { return __builtin_amdgcn_workgroup_id_x(); }
+GLM_FN int64_t GridY() { return __builtin_amdgcn_workgroup_id_y(); }
+GLM_FN int64_t GridZ() { return __builtin_amdgcn_workgroup_id_z(); }
+
+// A value that all lanes of the wave have, as one that the compiler knows so.
+GLM_FN int Uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
+
+// What any work-item of the block stored before is seen by all after.
+GLM_FN void Barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// The value of lane (lane ^ kMask).
+template <int kMask>
+GLM_FN float Exchange(float value) {
+  const int v = __builtin_bit_cast(int, value);
+  if constexpr (kMask == 16) {
+    return __builtin_bit_cast(
+        float, __builtin_amdgcn_permlanex16(v, v, 0x76543210, 0xfedcba98, false,
+                                            false));
+  } else {  // row_xmask
+    return __builtin_bit_cast(float, __builtin_amdgcn_update_dpp(
+                                         0, v, 0x160 + kMask, 0xf, 0xf, true));
+  }
+}
+
+GLM_FN uint32_t Ballot(bool vote) { return __builtin_amdgcn_ballot_w32(vote); }
+
+// `count` bytes from any address.
+template <class V>
+GLM_FN V LoadBytes(const void* memory) {
+  V v;
+  __builtin_memcpy(&v, memory, sizeof(v));
+  return v;
+}
+
+// ------------------------------------------------------------ 16 x 16 tiles
+
+// Sums of a 16 x 16 tile: element i of a lane is at (TileRow(i),
+// TileColumn(i)).
+typedef float TileSums __attribute__((ext_vector_type(8)));
+// A 16 x 16 tile of bf16 operands.
+typedef short TileOperand __attribute__((ext_vector_type(8)));
+
+GLM_FN int TileRow(int i) { return Lane() / 16 * 8 + i; }
+GLM_FN int TileColumn(int) { return Lane() % 16; }
+
+// Rows at from[row * stride], 16 columns each, 16-byte aligned.
+GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
+  return *reinterpret_cast<const TileOperand*>(from + Lane() % 16 * stride +
+                                               Lane() / 16 * 8);
+}
+
+// sums[r][c] += sum_k a[r][k] b[c][k].
+GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
+  sums = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, sums);
+}
+
+}  // namespace glm::kernel
+
+#endif  // __AMDGCN__

@@ -1,0 +1,292 @@
+// gpu_dots.h - products of few rows on a GPU: each weight element is read from
+// memory once and meets all rows in registers.
+#pragma once
+
+#include "glm/block.h"
+#include "glm/weight.h"
+
+#ifdef GLM_GPU
+
+namespace glm::kernel {
+
+typedef float Float8 __attribute__((ext_vector_type(8)));
+typedef float Float2 __attribute__((ext_vector_type(2)));
+typedef uint16_t Half8 __attribute__((ext_vector_type(8)));
+
+// Elements index .. of memory, as many as V has.
+template <int DType, class V>
+GLM_FN V LoadVector(const void* memory, int64_t index) {
+  constexpr int kCount = sizeof(V) / sizeof(float);
+  const void* from = At<DType>(memory, index);
+  if constexpr (DType == F32) {
+    return LoadBytes<V>(from);
+  } else if constexpr (DType == BF16) {
+    typedef uint16_t Short __attribute__((ext_vector_type(kCount)));
+    typedef uint32_t Word __attribute__((ext_vector_type(kCount)));
+    return __builtin_bit_cast(
+        V, __builtin_convertvector(LoadBytes<Short>(from), Word) << 16);
+  } else {
+    typedef _Float16 Short __attribute__((ext_vector_type(kCount)));
+    return __builtin_convertvector(LoadBytes<Short>(from), V);
+  }
+}
+
+// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known
+// to cut no vector.
+template <int DType, class V, bool kWhole>
+GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
+  constexpr int kCount = sizeof(V) / sizeof(float);
+  if (kWhole || index + kCount <= n) return LoadVector<DType, V>(memory, index);
+  V v = 0.0f;
+  GLM_UNROLL for (int i = 0; i < kCount; ++i) {
+    if (index + i < n) v[i] = Load<DType>(memory, index + i);
+  }
+  return v;
+}
+
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
+template <class F>
+GLM_FN void WithRows(int64_t rows, F f) {
+  if (rows <= 1) {
+    f.template operator()<1>();
+  } else if (rows <= 2) {
+    f.template operator()<2>();
+  } else if (rows <= 4) {
+    f.template operator()<4>();
+  } else {
+    f.template operator()<8>();
+  }
+}
+
+// --------------------------------------------------------------------- Dots
+
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// number of outputs. A wave takes O outputs at a time; its lanes share the
+// columns, 8 each.
+template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
+                 Out out) {
+  WithRows(rows, [&]<int R>() {
+    constexpr int O = R == 8 ? 2 : 4;
+    const void* x[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    for (int64_t first = Wave() * O; first < outputs; first += kWaves * O) {
+      const void* w[O];
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        w[o] = w_row(Least(first + o, outputs - 1));
+      }
+      float acc[O][R] = {};
+      const auto step = [&](int64_t i) {
+        Float8 wv[O];
+        GLM_UNROLL for (int o = 0; o < O; ++o) {
+          wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
+        }
+        GLM_UNROLL for (int r = 0; r < R; ++r) {
+          const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
+          GLM_UNROLL for (int o = 0; o < O; ++o) {
+            GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] +=
+                wv[o][j] * xv[j];
+          }
+        }
+      };
+      constexpr int kStep = 8 * kLanesOfWave;
+      if constexpr (R < 4) {  // two rounds of loads in flight
+#pragma unroll 2
+        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+      } else {
+#pragma nounroll
+        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+      }
+
+      // Lane o * R + r stores the sum of (o, r).
+      float mine = 0.0f;
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        GLM_UNROLL for (int r = 0; r < R; ++r) {
+          const float sum = SumWave(acc[o][r]);
+          if (Lane() == o * R + r) mine = sum;
+        }
+      }
+      const int64_t o = first + Lane() / R;
+      const int64_t r = Lane() % R;
+      if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
+    }
+  });
+  Barrier();
+}
+
+// ---------------------------------------------------------------------- Mix
+
+// f(load) with load(memory, index) two neighbouring elements, the second of
+// which is 0 and not read unless `pair`. The choice is outside of f's loops.
+template <int DType, class F>
+GLM_FN void WithPairs(bool pair, F f) {
+  if (pair) {
+    f([](const void* memory, int64_t index) {
+      return LoadVector<DType, Float2>(memory, index);
+    });
+  } else {
+    f([](const void* memory, int64_t index) {
+      return Float2{Load<DType>(memory, index), 0.0f};
+    });
+  }
+}
+
+// out(r, n, sum_k c_row(r)[k] row(k)[n0 + n]), n < count, rows <= 8. A
+// work-item takes two neighbouring outputs and all k.
+template <int WT, class CRow, class Row, class Out>
+GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
+                int64_t n0, int64_t count, Out out) {
+  WithRows(rows, [&]<int R>() {
+    const float* c[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) c[r] = c_row(Least(r, rows - 1));
+    for (int64_t n = 2 * Thread(); n < count; n += 2 * kThreads) {
+      Float2 acc[R] = {};
+      WithPairs<WT>(n + 1 < count, [&](auto load) {
+#pragma unroll 4
+        for (int64_t i = 0; i < k; ++i) {
+          const Float2 w = load(row(i), n0 + n);
+          GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += c[r][i] * w;
+        }
+      });
+      GLM_UNROLL for (int r = 0; r < R; ++r) {
+        if (r < rows) {
+          out(r, n, acc[r].x);
+          if (n + 1 < count) out(r, n + 1, acc[r].y);
+        }
+      }
+    }
+  });
+  Barrier();
+}
+
+// ------------------------------------------------- 64 outputs, sliced columns
+
+// Shared memory of a product, for one word at a time.
+inline constexpr int kScratchFloats = 3840;
+GLM_FN float* Scratch() {
+  GLM_SHARED(float, scratch, kScratchFloats);
+  return scratch;
+}
+
+// Adds the waves' sums of two neighbouring outputs a lane.
+template <int R, class Out>
+GLM_FN void AddSlices(const Float2 (&acc)[R], int64_t count, int64_t rows,
+                      Out out) {
+  constexpr int kWidth = 2 * kLanesOfWave;
+  constexpr int kRows = R < 4 ? R : 4;
+  static_assert(kWaves * kRows * kWidth <= kScratchFloats, "fits");
+  float* part = Scratch();  // [kWaves][kRows][kWidth]
+  GLM_UNROLL for (int r0 = 0; r0 < R; r0 += kRows) {
+    GLM_UNROLL for (int r = 0; r < kRows; ++r) {
+      *reinterpret_cast<Float2*>(part + (Wave() * kRows + r) * kWidth +
+                                 2 * Lane()) = acc[r0 + r];
+    }
+    Barrier();
+    for (int i = Thread(); i < kRows * kWidth; i += kThreads) {
+      float sum = part[i];
+      GLM_UNROLL for (int w = 1; w < kWaves; ++w) {
+        sum += part[w * kRows * kWidth + i];
+      }
+      const int r = r0 + i / kWidth;
+      const int n = i % kWidth;
+      if (r < rows && n < count) out(int64_t(r), int64_t(n), sum);
+    }
+    Barrier();
+  }
+}
+
+// --------------------------------------------------------------------- Gemv
+
+template <int XT, int64_t K, int WT, int64_t RS, int64_t CS, class XRow,
+          class Out>
+GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
+                 int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= 0) return;
+  if constexpr (CS == 1) {
+    Dots<XT, WT, K>(
+        block, rows, x_row, count,
+        [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
+  } else {
+    WithRows(rows, [&]<int R>() {
+      const void* x[R];
+      GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+      const int n = 2 * Lane();
+      Float2 acc[R] = {};
+      if (n < count) {
+        WithPairs<WT>(n + 1 < count, [&](auto load) {
+#pragma unroll 4
+          for (int64_t k = Wave(); k < K; k += kWaves) {
+            const Float2 w = load(weight.data, k * CS + n0 + n);
+            GLM_UNROLL for (int r = 0; r < R; ++r) {
+              acc[r] += Load<XT>(x[r], k) * w;
+            }
+          }
+        });
+      }
+      AddSlices<R>(acc, count, rows, out);
+    });
+  }
+}
+
+// W[n][k] of one code of a word, without its scale.
+GLM_FN float CodeValue(uint32_t word, int i) {
+  return float(int32_t(word >> (4 * i) & 15u) - 8);
+}
+
+template <int XT, int64_t K, int64_t N, int64_t G, class XRow, class Out>
+GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
+                 int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= 0) return;
+  // A wave takes every kWaves-th stretch of words; a stretch has one scale.
+  constexpr int64_t kGroupWords = G / 8;
+  constexpr int64_t kWords = CeilDiv(K, 8);
+  typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
+  WithRows(rows, [&]<int R>() {
+    constexpr int64_t kStretch =
+        R < 4 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
+    const void* x[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    const int n = 2 * Lane();
+    Float2 acc[R] = {};
+    const auto run = [&](auto load_words, auto load_scales) {
+      for (int64_t k8 = Wave() * kStretch; k8 < kWords;
+           k8 += kWaves * kStretch) {
+        Word2 word[kStretch];
+        GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
+          word[j] = load_words(weight.words + (k8 + j) * N + n0 + n);
+        }
+        const Float2 scale =
+            load_scales(weight.scales, k8 / kGroupWords * N + n0 + n);
+        Float2 part[R] = {};
+        GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
+          Float2 code[8];
+          GLM_UNROLL for (int i = 0; i < 8; ++i) {
+            code[i] = {CodeValue(word[j].x, i), CodeValue(word[j].y, i)};
+          }
+          GLM_UNROLL for (int r = 0; r < R; ++r) {
+            const Float8 xv =
+                LoadVector<XT, Float8, K % 8 == 0>(x[r], (k8 + j) * 8, K);
+            GLM_UNROLL for (int i = 0; i < 8; ++i) part[r] += xv[i] * code[i];
+          }
+        }
+        GLM_UNROLL for (int r = 0; r < R; ++r) acc[r] += scale * part[r];
+      }
+    };
+    if (n + 1 < count) {
+      run([](const uint32_t* from) { return LoadBytes<Word2>(from); },
+          [](const void* scales, int64_t i) {
+            return LoadVector<F16, Float2>(scales, i);
+          });
+    } else if (n < count) {
+      run([](const uint32_t* from) { return Word2{from[0], 0u}; },
+          [](const void* scales, int64_t i) {
+            return Float2{Load<F16>(scales, i), 0.0f};
+          });
+    }
+    AddSlices<R>(acc, count, rows, out);
+  });
+}
+
+}  // namespace glm::kernel
+
+#endif  // GLM_GPU

@@ -1,0 +1,88 @@
+// sm_90.h - what gpu.h needs from an sm_90 (H100, H200): warps of 32, mma.
+#pragma once
+
+#include "glm/number.h"
+
+#ifdef __NVPTX__
+
+#define GLM_WORK_ITEMS(n) __attribute__((launch_bounds(n)))
+
+namespace glm::kernel {
+
+GLM_FN int Thread() { return int(__nvvm_read_ptx_sreg_tid_x()); }
+GLM_FN int Lane() { return Thread() % 32; }
+GLM_FN int64_t GridX() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+GLM_FN int64_t GridY() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+GLM_FN int64_t GridZ() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+
+// A value that all lanes of the warp have.
+GLM_FN int Uniform(int value) { return value; }
+
+// What any work-item of the block stored before is seen by all after.
+GLM_FN void Barrier() { __nvvm_bar_sync(0); }
+
+// The value of lane (lane ^ kMask).
+template <int kMask>
+GLM_FN float Exchange(float value) {
+  return __nvvm_shfl_sync_bfly_f32(~0u, value, kMask, 31);
+}
+
+GLM_FN uint32_t Ballot(bool vote) { return __nvvm_vote_ballot_sync(~0u, vote); }
+
+// `count` bytes from an address that is even, at the least: a wide load needs
+// its own alignment here.
+template <class V>
+GLM_FN V LoadBytes(const void* memory) {
+  V v;
+  if (reinterpret_cast<uintptr_t>(memory) % sizeof(V) == 0) {
+    v = *static_cast<const V*>(memory);
+  } else {
+    uint16_t halves[sizeof(V) / 2];
+    GLM_UNROLL for (size_t i = 0; i < sizeof(V) / 2; ++i) {
+      halves[i] = static_cast<const uint16_t*>(memory)[i];
+    }
+    __builtin_memcpy(&v, halves, sizeof(v));
+  }
+  return v;
+}
+
+// ------------------------------------------------------------ 16 x 16 tiles
+
+// Sums of a 16 x 16 tile: element i of a lane is at (TileRow(i),
+// TileColumn(i)).
+typedef float TileSums __attribute__((ext_vector_type(8)));
+// A 16 x 16 tile of bf16 operands, as the quarters of m16n8k16.
+typedef uint32_t TileOperand __attribute__((ext_vector_type(4)));
+
+GLM_FN int TileRow(int i) { return Lane() / 4 + (i & 2) * 4; }
+GLM_FN int TileColumn(int i) { return i / 4 * 8 + Lane() % 4 * 2 + (i & 1); }
+
+// Rows at from[row * stride], 16 columns each, 4-byte aligned.
+GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
+  const uint16_t* at = from + Lane() / 4 * stride + Lane() % 4 * 2;
+  const auto pair = [&](int row, int column) {
+    return *reinterpret_cast<const uint32_t*>(at + row * stride + column);
+  };
+  return TileOperand{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)};
+}
+
+// sums[r][c] += sum_k a[r][k] b[c][k].
+GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
+  const auto half = [&](float& s0, float& s1, float& s2, float& s3, uint32_t b0,
+                        uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3)
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+  };
+  float s[8];
+  GLM_UNROLL for (int i = 0; i < 8; ++i) s[i] = sums[i];
+  half(s[0], s[1], s[2], s[3], b.x, b.z);
+  half(s[4], s[5], s[6], s[7], b.y, b.w);
+  GLM_UNROLL for (int i = 0; i < 8; ++i) sums[i] = s[i];
+}
+
+}  // namespace glm::kernel
+
+#endif  // __NVPTX__

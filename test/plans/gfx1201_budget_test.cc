@@ -1,0 +1,105 @@
+// Registers and memory of a plan's kernels for gfx1201, as the notes of its
+// code object state them. Nothing may spill: a spill is a load and a store of
+// memory in the innermost loop. Argument: the plan. Needs llvm-readelf-22.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "gtest/gtest.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/plan_reader.h"
+
+namespace glm {
+namespace {
+
+std::string plan_path;
+
+using Notes = std::map<std::string, std::string>;  // of one kernel
+
+// Notes by kernel.
+std::map<std::string, Notes> ReadNotes(std::span<const std::byte> object) {
+  char path[] = "/tmp/budgetXXXXXX";
+  const int file = mkstemp(path);
+  EXPECT_EQ(write(file, object.data(), object.size()), ssize_t(object.size()));
+  close(file);
+  const char* program = std::getenv("LLVM_READELF");
+  const std::string command =
+      std::string(program ? program : "llvm-readelf-22") + " --notes " + path;
+  std::map<std::string, Notes> kernels;
+  Notes notes;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    char line[512], key[128], value[256];
+    while (fgets(line, sizeof line, pipe) != nullptr) {
+      // "    .vgpr_count:     24"; a kernel's notes end with its wave size.
+      const char* dot = std::strchr(line, '.');
+      if (dot == nullptr ||
+          std::sscanf(dot, ".%127[a-z_]: %255s", key, value) != 2) {
+        continue;
+      }
+      notes[key] = value;
+      if (std::string_view(key) == "wavefront_size") {
+        std::string name = notes["symbol"];
+        name.resize(name.size() - std::min<size_t>(3, name.size()));  // .kd
+        kernels[name] = std::move(notes);
+        notes.clear();
+      }
+    }
+    pclose(pipe);
+  }
+  unlink(path);
+  return kernels;
+}
+
+TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
+  auto plan = PlanFile::Open(plan_path);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::map<std::string, Notes> kernels;
+  for (const plan::CodeObject* object : *(*plan)->plan().code_objects()) {
+    if (object->target()->string_view() != "gfx1201") continue;
+    auto bytes = (*plan)->SegmentBytes(*object->segment(), "code object");
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    kernels = ReadNotes(*bytes);
+  }
+  ASSERT_EQ(kernels.size(), (*plan)->plan().kernels()->size());
+
+  for (const plan::Kernel* kernel : *(*plan)->plan().kernels()) {
+    const std::string name = kernel->name()->str();
+    Notes& notes = kernels[name];
+    const auto number = [&](const char* key) {
+      EXPECT_TRUE(notes.contains(key)) << name << " lacks " << key;
+      return std::atoi(notes[key].c_str());
+    };
+    EXPECT_EQ(number("private_segment_fixed_size"), 0) << name;
+    EXPECT_EQ(number("vgpr_spill_count"), 0) << name;
+    EXPECT_EQ(number("sgpr_spill_count"), 0) << name;
+    EXPECT_EQ(number("max_flat_workgroup_size"), int(kernel->threads()))
+        << name;
+    EXPECT_EQ(number("wavefront_size"), 32) << name;
+    // 48 KiB: the limit of static shared memory on sm_90, whose source is the
+    // same.
+    EXPECT_LE(number("group_segment_fixed_size"), 48 * 1024) << name;
+    // 1536 registers a lane and SIMD: 96 let 16 waves in, 160 let 9, 192 let 8.
+    const bool rowwise = kernel->op()->string_view() == "rowwise";
+    const bool tile = name.find("Tile") != std::string::npos;
+    EXPECT_LE(number("vgpr_count"), rowwise ? 96 : tile ? 192 : 160) << name;
+  }
+}
+
+}  // namespace
+}  // namespace glm
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s PLAN\n", argv[0]);
+    return 2;
+  }
+  glm::plan_path = argv[1];
+  return RUN_ALL_TESTS();
+}
