@@ -13,7 +13,7 @@ import lit.formats
 config.name = "glm"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["golden", "inputs", "kernels", "numerics", "tokenizer"]
+config.excludes = ["gfxemu", "golden", "inputs", "kernels", "numerics", "plans", "tokenizer"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.glm_build_dir, "test")
 
