@@ -13,7 +13,9 @@ import lit.formats
 config.name = "glm"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["golden", "inputs", "kernels", "oracle", "tokenizer"]
+config.excludes = [
+    "gfxemu", "golden", "inputs", "kernels", "oracle", "plans", "tokenizer"
+]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.glm_build_dir, "test")
 

@@ -228,6 +228,9 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
       return std::move(e);
   }
   Expected<std::string> bytes = readFile(object);
+  // The driver takes PTX as a C string.
+  if (bytes && target.name == "sm_90")
+    bytes->push_back('\0');
   if (bytes && !cached.empty()) {
     // A cache that cannot be written costs time, not the result.
     llvm::SmallString<256> fresh(cached);

@@ -38,8 +38,8 @@ struct CompileOptions {
 };
 
 /// Bytes of the code object that holds all kernels of `sources`: a shared library
-/// for the host, an ELF for gfx1201, the text of PTX for sm_90. A GPU's come from
-/// one source.
+/// for the host, an ELF for gfx1201, the text of PTX with a final NUL for sm_90.
+/// A GPU's come from one source.
 llvm::Expected<std::string> compileKernels(const std::vector<KernelSource> &sources,
                                            const CodeTarget &target,
                                            const CompileOptions &options);

@@ -171,6 +171,14 @@ TEST(ExpertLinear, Int4OddSizesPerSlot) {
   CheckExperts(expert_q_slot, expert_q_slot_params, false);
   CheckExperts(expert_q_slot_tile, expert_q_slot_tile_params, true);
 }
+TEST(ExpertLinear, Int4AsReleased) {
+  CheckExperts(expert_wide, expert_wide_params, false);
+  CheckExperts(expert_wide_tile, expert_wide_tile_params, true);
+}
+TEST(ExpertLinear, DenseBf16) {
+  CheckExperts(expert_wide_d, expert_wide_d_params, false);
+  CheckExperts(expert_wide_d_tile, expert_wide_d_tile_params, true);
+}
 TEST(ExpertLinear, DensePerSlot) {
   CheckExperts(expert_d, expert_d_params, false);
   CheckExperts(expert_d_tile, expert_d_tile_params, true);

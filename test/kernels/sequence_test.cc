@@ -98,6 +98,9 @@ void CheckDelta(KernelCase::Entry entry, const std::vector<int64_t>& p,
 }
 
 TEST(DeltaRule, OddSizes) { CheckDelta(delta_odd, delta_odd_params, -0.5f); }
+TEST(DeltaRule, HeadsAsReleased) {
+  CheckDelta(delta_wide, delta_wide_params, -1.0f);
+}
 TEST(DeltaRule, Bf16) { CheckDelta(delta_bf16, delta_bf16_params, -5.0f); }
 
 // ------------------------------------------------------------ latent_append
@@ -230,6 +233,9 @@ TEST(SparseAttention, OddSizes) {
 }
 TEST(SparseAttention, Bf16) {
   CheckAttention(attention_bf16, attention_bf16_params, 0.0625f);
+}
+TEST(SparseAttention, LatentsAsReleased) {
+  CheckAttention(attention_wide, attention_wide_params, 0.04f);
 }
 TEST(SparseAttention, SharpScores) {
   CheckAttention(attention_odd, attention_odd_params, 10.0f);
