@@ -114,6 +114,15 @@ class Copies {
     }
     return word;
   }
+  // An argument may also point into a range.
+  uint64_t TranslatedArgument(uint64_t word) const {
+    for (const Copy& copy : copies_) {
+      if (word >= copy.host && word - copy.host < copy.bytes) {
+        return copy.device + (word - copy.host);
+      }
+    }
+    return word;
+  }
   void Upload() {
     for (const Copy& copy : copies_) {
       std::vector<uint8_t> bytes(copy.bytes);
@@ -169,7 +178,7 @@ void LaunchKernel(KernelEntry entry, const std::vector<uint64_t>& words,
   copies.Upload();
   // device_kernels.hip gives each kernel 16 arguments, in one struct.
   std::vector<uint64_t> args;
-  for (uint64_t word : words) args.push_back(copies.Translated(word));
+  for (uint64_t word : words) args.push_back(copies.TranslatedArgument(word));
   args.resize(16, ~uint64_t{0});
   void* parameters[] = {args.data()};
   driver.Check(
