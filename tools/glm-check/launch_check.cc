@@ -9,34 +9,10 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/reference/reference.h"
+#include "tools/glm-check/elements.h"
 
 namespace glm::check {
 namespace {
-
-float HalfToFloat(uint16_t h) {
-  const int exponent = (h >> 10) & 31;
-  const float mantissa = h & 1023;
-  const float sign = (h & 0x8000) ? -1.0f : 1.0f;
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  if (exponent == 31) return mantissa == 0 ? sign * HUGE_VALF : NAN;
-  return sign * std::ldexp(mantissa + 1024, exponent - 25);
-}
-
-std::vector<float> Widen(std::span<const std::byte> bytes, plan::DType dtype) {
-  const size_t size = dtype == plan::DType::F32 ? 4 : 2;
-  std::vector<float> out(bytes.size() / size);
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (dtype == plan::DType::F32) {
-      std::memcpy(&out[i], bytes.data() + 4 * i, 4);
-      continue;
-    }
-    uint16_t v;
-    std::memcpy(&v, bytes.data() + 2 * i, 2);
-    out[i] = dtype == plan::DType::BF16 ? std::bit_cast<float>(uint32_t{v} << 16)
-                                        : HalfToFloat(v);
-  }
-  return out;
-}
 
 reference::RowProgram ProgramOf(const plan::RowProgram& table) {
   reference::RowProgram program;

@@ -1,32 +1,15 @@
 #include "tools/glm-check/replay.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/glm-check/elements.h"
 
 namespace glm::check {
 namespace {
-
-double Element(const std::byte* at, plan::DType dtype) {
-  if (dtype == plan::DType::I32) {
-    int32_t v;
-    std::memcpy(&v, at, sizeof(v));
-    return v;
-  }
-  if (dtype == plan::DType::BF16) {
-    uint16_t v;
-    std::memcpy(&v, at, sizeof(v));
-    return std::bit_cast<float>(uint32_t{v} << 16);
-  }
-  float v;
-  std::memcpy(&v, at, sizeof(v));
-  return v;
-}
 
 // One sequence in slot 0, step after step.
 class Sequence {
@@ -110,7 +93,7 @@ class Sequence {
     const plan::Buffer* buffer = table.buffers()->Get(tap.buffer());
     std::vector<std::byte> bytes;
     GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry, tap.buffer(), bytes));
-    const uint64_t size = buffer->dtype() == plan::DType::BF16 ? 2 : 4;
+    const uint64_t size = ElementBytes(buffer->dtype());
     uint64_t width = 1;
     for (uint32_t d = 1; d < buffer->shape()->size(); ++d) {
       width *= buffer->shape()->Get(d);
