@@ -21,6 +21,16 @@ static int64_t rowOf(Value v) {
   return n;
 }
 
+StringRef passes::originOf(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location inner : llvm::reverse(fused.getLocations()))
+      if (StringRef s = originOf(inner); !s.empty())
+        return s;
+  return "";
+}
+
 int64_t passes::dtypeCode(Type element) {
   if (element.isF32())
     return 0;

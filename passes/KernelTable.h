@@ -47,6 +47,10 @@ struct KernelChoice {
   int64_t flops = 0;
 };
 
+/// The name given to an operation by the frontend: layers.3.attn.q_proj; of fused
+/// operations the last one's. Empty when there is none.
+llvm::StringRef originOf(mlir::Location loc);
+
 /// Bytes of one slot of a state, rounded up to 256.
 int64_t stateSlotBytes(model::StateOp state);
 

@@ -25,17 +25,6 @@ using namespace glm::passes;
 
 namespace {
 
-/// The name given to an operation by the frontend: layers.3.attn.q_proj.
-StringRef originOf(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location inner : llvm::reverse(fused.getLocations()))
-      if (StringRef s = originOf(inner); !s.empty())
-        return s;
-  return "";
-}
-
 /// Strides of a map into a row-major tensor: address = coeffs . index + offset.
 struct Access {
   SmallVector<int64_t> coeffs;

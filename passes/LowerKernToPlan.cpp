@@ -16,16 +16,6 @@ namespace {
 // ArgKind of plan.fbs.
 enum ArgKind : int64_t { Buffer = 0, Weight = 1, State = 2, Scalar = 3 };
 
-StringRef locName(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location inner : llvm::reverse(fused.getLocations()))
-      if (StringRef s = locName(inner); !s.empty())
-        return s;
-  return "";
-}
-
 /// The RowOp enumerator of an operation of a kernel's body, empty when none.
 StringRef rowOpName(Operation *op) {
   if (auto reduce = dyn_cast<kern::RowReduceOp>(op))
@@ -273,7 +263,7 @@ private:
     planir::LaunchOp::create(b, launch.getLoc(),
                              b.getI64IntegerAttr(kernels.lookup(launch.getKernel())),
                              launch.getGridAttr(), b.getDenseI64ArrayAttr(args),
-                             b.getStringAttr(locName(launch.getLoc())),
+                             b.getStringAttr(passes::originOf(launch.getLoc())),
                              launch.getWeightBytesAttr(),
                              launch.getMemoryBytesAttr(), launch.getFlopsAttr());
     return success();
