@@ -138,7 +138,8 @@ private:
       auto plan = planir::KernelOp::create(
           b, k.getLoc(), k.getSymNameAttr(), k.getOpAttr(), k.getThreadsAttr(),
           k.getParamsAttr(), k.getDims() ? k.getDimsAttr() : b.getDenseI64ArrayAttr({}),
-          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results));
+          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results),
+          k.getTilesAttr());
       if (!k.getDims())
         continue;
       OpBuilder inner = OpBuilder::atBlockBegin(&plan.getBody().emplaceBlock());
@@ -215,10 +216,18 @@ private:
       emitBuffer(inner, alloc);
     int64_t launches = 0;
     for (Operation &op : func.getBody().getOps()) {
-      if (auto launch = dyn_cast<kern::LaunchOp>(op)) {
-        if (failed(emitLaunch(inner, launch, buffers)))
+      if (isa<kern::LaunchOp, kern::GridOp>(op)) {
+        int64_t first = launches;
+        WalkResult done = op.walk([&](kern::LaunchOp launch) {
+          ++launches;
+          return failed(emitLaunch(inner, launch, buffers)) ? WalkResult::interrupt()
+                                                            : WalkResult::advance();
+        });
+        if (done.wasInterrupted())
           return failure();
-        ++launches;
+        if (auto grid = dyn_cast<kern::GridOp>(op))
+          if (failed(emitGroup(inner, grid, first)))
+            return failure();
       } else if (auto tap = dyn_cast<kern::TapOp>(op); tap && tap.getName() != "logits") {
         planir::TapOp::create(inner, tap.getLoc(), tap.getNameAttr(),
                               b.getI64IntegerAttr(buffers[tap.getBuffer()]),
@@ -236,6 +245,22 @@ private:
                              b.getDenseI64ArrayAttr(type.getShape()),
                              alloc.getOffsetAttr(), b.getI64IntegerAttr(bytes),
                              alloc.getFirstAttr(), alloc.getLastAttr());
+  }
+
+  LogicalResult emitGroup(OpBuilder &b, kern::GridOp grid, int64_t first) {
+    if (!grid.getKernel())
+      return grid.emitOpError("has no kernel; run --glm-outline-grids first");
+    SmallVector<int64_t> chains;
+    for (auto chain : grid.getBody().getOps<kern::ChainOp>()) {
+      auto inside = chain.getBody().getOps<kern::LaunchOp>();
+      chains.append({std::distance(inside.begin(), inside.end()),
+                     static_cast<int64_t>(chain.getPhase()), chain.getRows(),
+                     chain.getColumns()});
+    }
+    planir::GroupOp::create(b, grid.getLoc(),
+                            b.getI64IntegerAttr(kernels.lookup(*grid.getKernel())),
+                            b.getI64IntegerAttr(first), b.getDenseI64ArrayAttr(chains));
+    return success();
   }
 
   LogicalResult emitLaunch(OpBuilder &b, kern::LaunchOp launch,

@@ -53,10 +53,17 @@ struct PlanMemory final : passes::impl::PlanMemoryPassBase<PlanMemory> {
       if (auto alloc = dyn_cast<kern::AllocOp>(op)) {
         index[alloc] = intervals.size();
         intervals.push_back({alloc, bytesOf(alloc), -1, -1, 0});
-      } else if (auto launch = dyn_cast<kern::LaunchOp>(op)) {
-        for (Value v : launch.getArgs())
-          touch(v, launches);
-        ++launches;
+      } else if (isa<kern::LaunchOp, kern::GridOp>(op)) {
+        // Launches of a grid may run at the same time: all that they touch lives
+        // from the first to the last.
+        SmallVector<kern::LaunchOp> together;
+        op.walk([&](kern::LaunchOp launch) { together.push_back(launch); });
+        for (kern::LaunchOp launch : together)
+          for (Value v : launch.getArgs()) {
+            touch(v, launches);
+            touch(v, launches + together.size() - 1);
+          }
+        launches += together.size();
       } else if (auto tap = dyn_cast<kern::TapOp>(op)) {
         touch(tap.getBuffer(), std::max<int64_t>(launches - 1, 0));
       }

@@ -20,7 +20,7 @@ llvm::StringRef codegen::headerOf(llvm::StringRef name) {
   name.consume_back("Tile");
   return llvm::StringSwitch<llvm::StringRef>(name)
       .Cases({"Embed", "GatherRows", "TakeCols"}, "glm/rows.h")
-      .Cases({"Linear", "HeadLinear"}, "glm/linear.h")
+      .Cases({"Linear", "HeadLinear", "LinearParts", "SumParts"}, "glm/linear.h")
       .Case("ExpertLinear", "glm/expert_linear.h")
       .Case("ShortConv", "glm/short_conv.h")
       .Case("DeltaRule", "glm/delta_rule.h")

@@ -54,11 +54,18 @@ static EntrySummary summariseEntry(const plan::Plan &plan, const plan::Entry &en
     const plan::Kernel *kernel = plan.kernels()->Get(launch->kernel());
     KernelRow &row = rows[kernel->op()->c_str()];
     row.op = kernel->op()->str();
-    ++row.launches, ++s.launches;
+    ++row.launches, ++s.operations;
     row.weightBytes += launch->weight_bytes();
     row.memoryBytes += launch->memory_bytes();
     row.flops += launch->flops();
   }
+  s.launches = s.operations;
+  if (entry.groups())
+    for (const plan::Group *group : *entry.groups()) {
+      for (const plan::Chain *chain : *group->chains())
+        s.launches -= chain->launches();
+      ++s.launches;
+    }
   for (auto &[op, row] : rows) {
     s.weightBytes += row.weightBytes;
     s.memoryBytes += row.memoryBytes;

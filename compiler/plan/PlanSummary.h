@@ -25,7 +25,8 @@ struct KernelRow {
 
 struct EntrySummary {
   std::string name;
-  uint64_t launches = 0;
+  uint64_t launches = 0;   // of the device
+  uint64_t operations = 0; // launches with those inside groups: as if unfused
   uint64_t weightBytes = 0; // read by one step
   uint64_t memoryBytes = 0; // activations and state, read and written
   uint64_t flops = 0;

@@ -249,6 +249,26 @@ LogicalResult LinearOp::verify() {
   return success();
 }
 
+LogicalResult LinearPartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  ArrayRef<int64_t> y = shapeOf(getResult());
+  if (x.size() < 2 || w.size() != 2 || product(x.drop_front()) != w[1])
+    return emitOpError("expects input [T, ...K] and a weight [N, K]");
+  if (y[0] != x[0] || y[2] != w[0] || y[1] < 1 || x.back() % y[1] != 0)
+    return emitOpError("expects a result [")
+           << x[0] << ", parts, " << w[0] << "] whose parts divide " << x.back();
+  return success();
+}
+
+LogicalResult SumPartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> x = shapeOf(getInput()), y = shapeOf(getResult());
+  if (y.size() < 2 || y[0] != x[0] || product(y.drop_front()) != x[2])
+    return emitOpError("expects result rows of ") << x[2] << " elements";
+  return success();
+}
+
 LogicalResult HeadLinearOp::verify() {
   ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
   // C1

@@ -185,6 +185,34 @@ def Glm_LinearOp : Glm_Op<"linear", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Glm_LinearPartsOp : Glm_Op<"linear_parts", [Pure]> {
+  let summary = "glm.linear cut along its sum: partial sums of `parts` stretches";
+  let description = [{
+    The last dimension of x is cut in `parts` equal stretches; part p sums over
+    stretch p of every preceding index:
+
+    ```
+    y[t, p, n] = sum_o sum_i x[t, o, p w + i] w[n, o, p w + i],  w = last / parts
+    ```
+
+    Made by glm-split-linear: a product with few outputs then has a block for
+    each part instead of one block for all of its weight.
+  }];
+  let arguments = (ins Glm_Activation:$input, // [T, ...K]
+                       Glm_Dense:$weight);    // [N, K]   C1
+  let results = (outs 3DTensorOf<[F32]>:$result); // [T, parts, N]   C1
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_SumPartsOp : Glm_Op<"sum_parts", [Pure]> {
+  let summary = "y[t, n] = sum_p x[t, p, n]";
+  let arguments = (ins 3DTensorOf<[F32]>:$input);  // [T, P, N]
+  let results = (outs Glm_Activation:$result);     // [T, ...N]  C1
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Glm_HeadLinearOp : Glm_Op<"head_linear", [Pure]> {
   let summary = "One product a head, with a slice of one stacked weight";
   let description = [{

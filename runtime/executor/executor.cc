@@ -136,6 +136,9 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     }
   }
   bindings.arena = arena.get();
+  if (memory.arena >= kCounterBytes) {
+    bindings.counters = arena->address() + memory.arena - kCounterBytes;
+  }
   bindings.staging = staging.get();
   bindings.weight = [this](uint32_t w) { return weights->ArgumentOf(w); };
   bindings.kernel = [this](const plan::Kernel& kernel) {
@@ -247,7 +250,7 @@ absl::Status Executor::StepObserved(uint32_t entry, const StepInputs& inputs,
   for (uint32_t i = 0; i < bound.launches(); ++i) {
     GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
     GLM_RETURN_IF_ERROR(queue.Finish());
-    GLM_RETURN_IF_ERROR(observer(i));
+    GLM_RETURN_IF_ERROR(observer(bound.operations(i)));
   }
   GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
   return queue.Finish();

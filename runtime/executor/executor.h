@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/describe.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/executor/step_runner.h"
 #include "runtime/executor/weight_store.h"
@@ -81,15 +82,17 @@ class Executor : public StepRunner {
 
   // ---- for tools: slower, one launch at a time, the same values
 
-  // Called after launch `launch` is complete. A non-OK status ends the step.
-  using Observer = std::function<absl::Status(uint32_t launch)>;
+  // Called after a launch of the device is complete, with the operations
+  // (Entry.launches) that it stood for. A non-OK status ends the step.
+  using Observer = std::function<absl::Status(const OperationRange&)>;
 
   // As Step, and calls `observer` after every launch; buffers then hold what
   // the launch left (ReadBuffer). The logits are complete after the last.
   absl::Status StepObserved(uint32_t entry, const StepInputs& inputs,
                             const Observer& observer);
 
-  // As Step; `seconds` becomes the time of each launch, [launches].
+  // As Step; `seconds` becomes the time of each launch of the device,
+  // [launches], in the order of OperationRanges().
   absl::Status StepTimed(uint32_t entry, const StepInputs& inputs,
                          std::vector<double>& seconds);
 

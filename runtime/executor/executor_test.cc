@@ -138,9 +138,9 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   std::vector<uint32_t> seen;
   std::vector<std::byte> bytes;
   ASSERT_TRUE(
-      e.StepObserved(kPrefill, Inputs(ids, seqs, rows), [&](uint32_t launch) {
-         seen.push_back(launch);
-         if (launch > 0) return absl::OkStatus();
+      e.StepObserved(kPrefill, Inputs(ids, seqs, rows), [&](const OperationRange& done) {
+         seen.push_back(done.first);
+         if (done.first > 0) return absl::OkStatus();
          return e.ReadBuffer(kPrefill, 3, bytes);
        }).ok());
   EXPECT_THAT(seen, ElementsAre(0, 1));

@@ -11,12 +11,16 @@
 
 namespace glm {
 
+// Counters of groups, a word a phase, at the end of the activations. Zero
+// between launches.
+inline constexpr uint64_t kCounterBytes = 256;
+
 // All in bytes.
 struct MemoryPlan {
   uint64_t weights_mapped = 0;  // used in place, pages shared with the file
   uint64_t weights_copied = 0;  // copied to memory of our own
   uint64_t tables = 0;          // addresses of expert pieces
-  uint64_t arena = 0;           // activations: the largest entry
+  uint64_t arena = 0;           // activations: the largest entry; counters
   uint64_t states = 0;          // all slots
   uint64_t staging = 0;         // host side of inputs and logits
   uint32_t slots = 0;

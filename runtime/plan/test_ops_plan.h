@@ -53,7 +53,11 @@ class OpsPlanBuilder {
     Launch("expert_linear", 2 * rows <= 5 ? "ExpertLinear" : "ExpertLinearTile",
            {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
            {At("x"), At("experts"), W("we", {5, 7, 6}), Out("e", {t, 2, 7})});
-    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4}, {1, sequences, 1},
+    Launch("linear_parts", "LinearParts", {0, 1, 5, 6, 1, 3}, {3, 1, 1},
+           {At("x"), W("wp", {5, 6}), Out("p", {t, 3, 5})});
+    Launch("sum_parts", "SumParts", {0, 3, 5}, {rows, 1, 1},
+           {At("p"), Out("ps", {t, 5})});
+    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4, 2}, {2, sequences, 1},
            {S(sequences), At("x"), W("wc", {6, 4}),
             State("window", DType::F32, {6, 3}), S(256), Out("c", {t, 6})});
     Launch("delta_rule", "DeltaRule", {0, 0, 2, 3, 3}, {2, sequences, 1},

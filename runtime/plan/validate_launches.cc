@@ -46,6 +46,25 @@ void Linear(LaunchCheck& l) {
   }
 }
 
+void LinearParts(LaunchCheck& l) {
+  const uint64_t outputs = l.Param(2), columns = l.Param(3);
+  const uint64_t outer = l.Param(4), parts = l.Param(5);
+  if (outer == 0 || parts == 0 || columns % Product({outer, parts}) != 0) {
+    l.Fail(3, columns, " columns in ", outer, " stretches of ", parts, " parts");
+  }
+  l.Input(3, l.Param(0), Product({l.rows(), columns}));
+  l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  l.Output(5, kF32, Product({l.rows(), parts, outputs}));
+  l.Grid(parts);
+}
+
+void SumParts(LaunchCheck& l) {
+  const uint64_t parts = l.Param(1), outputs = l.Param(2);
+  l.Input(3, kF32, Product({l.rows(), parts, outputs}));
+  l.Output(4, l.Param(0), Product({l.rows(), outputs}));
+  l.Grid(l.rows());
+}
+
 void HeadLinear(LaunchCheck& l) {
   const uint64_t heads = l.Param(3), outputs = l.Param(4), columns = l.Param(5);
   uint64_t last = l.Param(9);
@@ -84,7 +103,11 @@ void ShortConv(LaunchCheck& l) {
   l.DenseWeight(5, l.Param(1), Product({channels, kernel}));
   l.Slot(6, l.Param(0), Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
   l.Output(8, l.Param(2), elements);
-  l.Grid(Tiles(channels, 256), l.sequences());
+  const uint64_t columns = l.Param(5);
+  if (columns < Tiles(channels, 256) || columns > channels) {
+    l.Fail(4, columns, " blocks for ", channels, " channels");
+  }
+  l.Grid(columns, l.sequences());
 }
 
 void DeltaRule(LaunchCheck& l) {
@@ -203,7 +226,9 @@ constexpr Rule kRules[] = {
      10,
      7,
      ExpertLinear},
-    {"short_conv", {"ShortConv"}, 5, 9, ShortConv},
+    {"linear_parts", {"LinearParts"}, 6, 6, LinearParts},
+    {"sum_parts", {"SumParts"}, 3, 5, SumParts},
+    {"short_conv", {"ShortConv"}, 6, 9, ShortConv},
     {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
     {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
     {"kpool", {"KPool"}, 5, 11, KPool},
@@ -244,7 +269,7 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
   const auto claims = [&](const Rule& rule) {
     return stem == rule.templates[0] || stem == rule.templates[1];
   };
-  if ((stem == "row" && op != "rowwise") ||
+  if ((stem == "row" && op != "rowwise") || (stem == "group") != (op == "group") ||
       std::any_of(std::begin(kRules), std::end(kRules),
                   [&](const Rule& r) { return claims(r) && r.op != op; })) {
     return at.Bad("the name is not one of op ", op);

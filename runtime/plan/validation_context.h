@@ -112,6 +112,10 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel);
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
                               const Entry& entry);
 
+// Groups of launches. The launches have been checked.
+absl::Status ValidateGroups(const Place& place, const Plan& plan,
+                            const Entry& entry);
+
 // A name that errors, traces and tools print: 1..kMaxNameLength printable
 // ASCII characters.
 absl::Status ValidateName(const Place& place, const flatbuffers::String* name);

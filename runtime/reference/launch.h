@@ -60,6 +60,8 @@ class Launch {
 
 // The functions, one an op.
 bool Linear(Launch& launch);
+bool LinearParts(Launch& launch);
+bool SumParts(Launch& launch);
 bool HeadLinear(Launch& launch);
 bool ExpertLinear(Launch& launch);
 bool Embed(Launch& launch);

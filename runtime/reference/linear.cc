@@ -25,6 +25,61 @@ bool Linear(Launch& launch) {
   return true;
 }
 
+// y[t, p, n] = sum_o sum_i x[t, o, p, i] w[n, o, p, i]
+bool LinearParts(Launch& launch) {
+  const int64_t outputs = launch.Param(2);
+  const int64_t columns = launch.Param(3);
+  const int64_t outer = launch.Param(4);
+  const int64_t parts = launch.Param(5);
+  const auto x = launch.Floats(3, launch.rows() * columns);
+  const auto w = launch.Floats(4, outputs * columns);
+  const auto y = launch.Floats(5, launch.rows() * parts * outputs);
+  if (outer <= 0 || parts <= 0 || columns % (outer * parts) != 0) {
+    return launch.Fail("parts do not divide the columns");
+  }
+  if (!launch.ok()) return false;
+
+  const int64_t width = columns / outer / parts;
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t p = 0; p < parts; ++p) {
+      for (int64_t n = 0; n < outputs; ++n) {
+        double sum = 0.0;
+        for (int64_t o = 0; o < outer; ++o) {
+          const int64_t from = (o * parts + p) * width;
+          for (int64_t i = from; i < from + width; ++i) {
+            sum += double{x[t * columns + i]} * w[n * columns + i];
+          }
+        }
+        y[(t * parts + p) * outputs + n] = Rounded(sum, 0);
+      }
+    }
+  }
+  return true;
+}
+
+// y[t, n] = sum_p x[t, p, n]
+bool SumParts(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(0));
+  const int64_t parts = launch.Param(1);
+  const int64_t outputs = launch.Param(2);
+  const auto x = launch.Floats(3, launch.rows() * parts * outputs);
+  const auto y = launch.Floats(4, launch.rows() * outputs);
+  if (!launch.ok()) return false;
+
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t n = 0; n < outputs; ++n) {
+      double sum = 0.0;
+      for (int64_t p = 0; p < parts; ++p) {
+        sum += x[(t * parts + p) * outputs + n];
+      }
+      y[t * outputs + n] = Rounded(sum, dtype);
+    }
+  }
+  return true;
+}
+
 // y[t, h, n] = sum_k x[t, h, k] W_h[n][k]
 bool HeadLinear(Launch& launch) {
   const int dtype = static_cast<int>(launch.Param(2));

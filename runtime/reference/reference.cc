@@ -18,6 +18,8 @@ struct Op {
 
 constexpr Op kOps[] = {
     {"linear", Linear, 4e-6, false},
+    {"linear_parts", LinearParts, 4e-6, false},
+    {"sum_parts", SumParts, 4e-6, false},
     {"head_linear", HeadLinear, 4e-6, false},
     {"expert_linear", ExpertLinear, 4e-6, false},
     {"embed", Embed, 0, true},

@@ -57,7 +57,7 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
         batch.table[1] == 0 ? Memory(p[0], batch.slots() * channels * past, NAN)
                             : Random(p[0], batch.slots() * channels * past, 3);
     KernelCase("short_conv", entry, p,
-               {CeilDiv(channels, 256), batch.sequences})
+               {p[5], batch.sequences})
         .Rows(batch)
         .Integer(batch.sequences)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * channels, 1)))

@@ -82,17 +82,20 @@ TEST(Gfx1201Plan, EveryLaunchIsWithinItsBound) {
   for (uint32_t entry : run.Entries()) {
     const EntryInfo& info = run.executor->entries()[entry];
     check::LaunchCheck check(*run.executor, entry);
-    ASSERT_TRUE(check.Prepare(0).ok());
+    uint32_t launch = 0;
+    ASSERT_TRUE(check.Prepare(launch).ok());
     const absl::Status status =
-        run.Step(entry, position, [&](uint32_t launch) -> absl::Status {
-          auto result = check.Check(launch);
-          if (!result.ok()) return result.status();
-          EXPECT_LE(result->share, 1.0)
-              << info.name << " " << result->origin << " (" << result->kernel
-              << ") " << result->where;
-          ++launches[result->op];
-          if (launch + 1 == info.launches) return absl::OkStatus();
-          return check.Prepare(launch + 1);
+        run.Step(entry, position, [&](const OperationRange&) -> absl::Status {
+          auto results = check.Check();
+          if (!results.ok()) return results.status();
+          for (const check::LaunchResult& result : *results) {
+            EXPECT_LE(result.share, 1.0)
+                << info.name << " " << result.origin << " (" << result.kernel
+                << ") " << result.where;
+            ++launches[result.op];
+          }
+          if (++launch == check.launches()) return absl::OkStatus();
+          return check.Prepare(launch);
         });
     ASSERT_TRUE(status.ok()) << status;
   }
@@ -110,7 +113,8 @@ TEST(Gfx1201Plan, OrderOfWavesDoesNotMatter) {
     std::vector<float> logits;
     for (uint32_t entry : run.Entries()) {
       const absl::Status status =
-          run.Step(entry, position, [](uint32_t) { return absl::OkStatus(); });
+          run.Step(entry, position,
+                   [](const OperationRange&) { return absl::OkStatus(); });
       ASSERT_TRUE(status.ok()) << status;
       const auto row = run.executor->logits(0);
       logits.insert(logits.end(), row.begin(), row.end());

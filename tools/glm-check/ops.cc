@@ -62,6 +62,20 @@ Step MakeStep(const EntryInfo& info, const ModelInfo& model, bool last,
   return step;
 }
 
+void Note(const EntryInfo& info, int64_t step, const LaunchResult& result,
+          bool verbose, std::map<std::string, OpRow>& ops) {
+  if (verbose || result.share > 1) {
+    std::printf("%s step %lld operation %u %s (%s): %.3g of the bound, %s\n",
+                info.name.c_str(), static_cast<long long>(step), result.launch,
+                result.origin.c_str(), result.kernel.c_str(), result.share,
+                result.where.empty() ? "equal" : result.where.c_str());
+  }
+  OpRow& row = ops[result.op];
+  ++row.launches;
+  row.elements += result.elements;
+  if (row.launches == 1 || result.share > row.worst.share) row.worst = result;
+}
+
 absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
                         std::map<std::string, OpRow>& ops) {
   const EntryInfo& info = executor.entries()[entry];
@@ -76,24 +90,17 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
                                positions, random);
     if (step.rows[0] < 0) break;  // the context is full
     // The observer runs after a launch: the states of the next are copied then.
-    GLM_RETURN_IF_ERROR(check.Prepare(0));
+    uint32_t launch = 0;
+    GLM_RETURN_IF_ERROR(check.Prepare(launch));
     GLM_RETURN_IF_ERROR(executor.StepObserved(
         entry, {step.ids, step.sequences, step.rows},
-        [&](uint32_t launch) -> absl::Status {
-          GLM_ASSIGN_OR_RETURN(LaunchResult result, check.Check(launch));
-          if (flags.verbose || result.share > 1) {
-            std::printf("%s step %lld launch %u %s (%s): %.3g of the bound, %s\n",
-                        info.name.c_str(), static_cast<long long>(number), launch,
-                        result.origin.c_str(), result.kernel.c_str(), result.share,
-                        result.where.empty() ? "equal" : result.where.c_str());
+        [&](const OperationRange&) -> absl::Status {
+          GLM_ASSIGN_OR_RETURN(const std::vector<LaunchResult> results,
+                               check.Check());
+          for (const LaunchResult& result : results) {
+            Note(info, number, result, flags.verbose, ops);
           }
-          OpRow& row = ops[result.op];
-          ++row.launches;
-          row.elements += result.elements;
-          if (row.launches == 1 || result.share > row.worst.share) {
-            row.worst = result;
-          }
-          if (launch + 1 < info.launches) return check.Prepare(launch + 1);
+          if (++launch < check.launches()) return check.Prepare(launch);
           return absl::OkStatus();
         }));
   }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/device/device.h"
 #include "runtime/device/host/host_module.h"
@@ -21,12 +22,18 @@ struct HostCopy {
   uint64_t bytes;
 };
 
+// Blocks of a launch that wait for those before them.
+struct HostPhase {
+  uint64_t begin;
+  uint64_t end;
+  bool parallel;
+};
+
 struct HostLaunch {
   HostKernelFunction function;
   std::array<uint32_t, 3> grid;
-  uint64_t blocks;
   uint64_t first_arg;  // into HostGraph::args
-  bool parallel;
+  absl::InlinedVector<HostPhase, 4> phases;
 };
 
 // A recorded list. Arguments lie in one vector, so that a replay reads memory

@@ -25,6 +25,15 @@ GLM_FN void Barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+// What this work-item stored is seen by any block that acquires later.
+GLM_FN void ReleaseToDevice() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+}
+GLM_FN void AcquireFromDevice() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+}
+GLM_FN void Pause() { __builtin_amdgcn_s_sleep(1); }
+
 // The value of lane (lane ^ kMask).
 template <int kMask>
 GLM_FN float Exchange(float value) {

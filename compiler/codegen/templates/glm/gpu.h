@@ -39,12 +39,26 @@ struct Words {
 struct Args {
   const uint64_t* words;
 
+  GLM_FN Args From(int64_t index) const { return Args{words + index}; }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
     return FromBits(uint32_t(words[index]));
   }
 };
+
+// Counters of blocks in device memory.
+GLM_FN uint32_t CountUp(uint32_t* counter) {  // the value before
+  return __scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED,
+                                   __MEMORY_SCOPE_DEVICE);
+}
+GLM_FN uint32_t ReadCounter(uint32_t* counter) {
+  return __scoped_atomic_load_n(counter, __ATOMIC_RELAXED,
+                                __MEMORY_SCOPE_DEVICE);
+}
+GLM_FN void ClearCounter(uint32_t* counter) {
+  __scoped_atomic_store_n(counter, 0u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
 
 // -------------------------------------------------------------------- loops
 

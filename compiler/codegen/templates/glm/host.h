@@ -26,6 +26,8 @@ struct Block {
 struct Args {
   const uint64_t* words;
 
+  // The arguments of a launch inside a group.
+  GLM_FN Args From(int64_t index) const { return Args{words + index}; }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {

@@ -6,6 +6,7 @@
 //   LinearTile      ceil(Nout / 64), ceil(T / 128)
 //   HeadLinear      ceil(Nout / 64), H
 //   HeadLinearTile  ceil(Nout / 64), H, ceil(T / 128)
+//   LinearParts     parts: y F32 [T, parts, Nout], the sums of part p of K
 //
 // Arguments: seqs, N, T, x [T, H, K], w, y [T, H, Nout];
 // W_h[n][k] = w[base + h * head_stride + n * n_stride + k * k_stride].
@@ -80,6 +81,56 @@ GLM_FN void LinearTile(Block& block, const Args& args) {
   LinearRows<XT, WT, OT, 1, Nout, K, 0, K, 1, 0, kTileRows>(
       block, args, 0, n0, Least(kTileN, Nout - n0), first,
       Least(first + kTileRows, args.Integer(2)));
+}
+
+// K is `outer` stretches of parts * width columns; part p is columns
+// p * width .. of each.
+template <int XT, int WT, int64_t Nout, int64_t K, int64_t outer, int64_t parts,
+          class Block>
+GLM_FN void LinearParts(Block& block, const Args& args) {
+  constexpr int64_t kStretch = K / outer;
+  constexpr int64_t kWidth = kStretch / parts;
+  const Sequences sequences(args);
+  const void* x = args.Pointer(3);
+  const void* w = args.Pointer(4);
+  void* y = args.Pointer(5);
+  const int64_t p = block.x;
+  const int64_t end = args.Integer(2);
+  GLM_SHARED(int32_t, valid, kGemvRows);
+  GLM_SHARED(float, sums, kGemvRows* Nout);
+  for (int64_t first = 0; first < end;) {
+    const int64_t rows = Compact(
+        block, first, end, kGemvRows,
+        [&](int64_t row) { return sequences.Valid(row); }, valid);
+    Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t from = o * kStretch + p * kWidth;
+      Dots<XT, WT, kWidth>(
+          block, rows,
+          [&](int64_t r) { return At<XT>(x, valid[r] * K + from); }, Nout,
+          [&](int64_t n) { return At<WT>(w, n * K + from); },
+          [&](int64_t r, int64_t n, float v) { sums[r * Nout + n] += v; });
+    }
+    Each(block, rows * Nout, [&](int64_t i) {
+      Store<F32>(y, (valid[i / Nout] * parts + p) * Nout + i % Nout, sums[i]);
+    });
+  }
+}
+
+// Grid: T. Arguments: seqs, N, T, x F32 [T, parts, Nout], y OT [T, Nout].
+template <int OT, int64_t parts, int64_t Nout, class Block>
+GLM_FN void SumParts(Block& block, const Args& args) {
+  const int64_t row = block.x;
+  if (!Sequences(args).Valid(row)) return;
+  const void* x = At<F32>(args.Pointer(3), row * parts * Nout);
+  void* y = args.Pointer(4);
+  EachLanes<parts, Nout>(block, [&](int64_t n, int64_t count, int64_t p0) {
+    Lanes sum = 0.0f;
+    for (int64_t p = 0; p < kLaneRows<parts, Nout>; ++p) {
+      sum += LoadLanes<F32>(x, (p0 + p) * Nout + n, count);
+    }
+    StoreLanes<OT>(y, row * Nout + n, count, SumLanes<parts, Nout>(sum));
+  });
 }
 
 }  // namespace glm::kernel

@@ -21,6 +21,11 @@ GLM_FN int Uniform(int value) { return value; }
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() { __nvvm_bar_sync(0); }
 
+// What this work-item stored is seen by any block that acquires later.
+GLM_FN void ReleaseToDevice() { __nvvm_membar_gl(); }
+GLM_FN void AcquireFromDevice() { __nvvm_membar_gl(); }
+GLM_FN void Pause() { __nvvm_nanosleep(20); }
+
 // The value of lane (lane ^ kMask).
 template <int kMask>
 GLM_FN float Exchange(float value) {

@@ -1,0 +1,120 @@
+// Groups: launches that run as one grid, and the kernel that runs them.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/validation_context.h"
+
+namespace glm::plan {
+namespace {
+
+// What makes two groups the same kernel; the compiler's text is
+// passes::describeGrid.
+void Describe(const Plan& plan, const Entry& entry, const Chain& chain,
+              uint32_t first, std::string& text) {
+  absl::StrAppend(&text, chain.phase(), " ", chain.rows(), " ", chain.columns(),
+                  ":");
+  for (uint32_t i = 0; i < chain.launches(); ++i) {
+    const Launch& launch = *entry.launches()->Get(first + i);
+    absl::StrAppend(&text, " ", Text(plan.kernels()->Get(launch.kernel())->name()));
+    for (const uint32_t extent : *launch.grid()) {
+      absl::StrAppend(&text, " ", extent);
+    }
+    absl::StrAppend(&text, ",");
+  }
+  absl::StrAppend(&text, ";");
+}
+
+absl::Status ValidateChain(const Place& at, const Entry& entry,
+                           const Chain& chain, uint32_t first,
+                           uint64_t& blocks) {
+  if (chain.rows() == 0 || chain.columns() == 0 ||
+      (blocks += uint64_t{chain.rows()} * chain.columns()) > kMaxGridDim) {
+    return at.Bad(chain.rows(), " x ", chain.columns(), " parts");
+  }
+  if (chain.launches() == 0 ||
+      chain.launches() > SizeOf(entry.launches()) - first) {
+    return at.Bad(chain.launches(), " launches from ", first, " on, the step has ",
+                  SizeOf(entry.launches()));
+  }
+  for (uint32_t i = 0; i < chain.launches(); ++i) {
+    const auto& grid = *entry.launches()->Get(first + i)->grid();
+    const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
+    if (all % (uint64_t{chain.rows()} * chain.columns()) != 0) {
+      return at.Bad("launch ", first + i, " has ", all, " blocks, which ",
+                    chain.rows(), " x ", chain.columns(),
+                    " parts do not divide");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateGroup(const Place& at, const Plan& plan, const Entry& entry,
+                           const Group& group, uint32_t& next) {
+  if (group.first() < next || group.first() >= SizeOf(entry.launches())) {
+    return at.Bad("begins at launch ", group.first(), ", expected ", next, " to ",
+                  SizeOf(entry.launches()) - 1);
+  }
+  if (SizeOf(group.chains()) == 0) return at.Bad("no chains");
+  next = group.first();
+  uint64_t blocks = 0, words = 1;
+  uint32_t phase = 0;
+  std::string text;
+  for (uint32_t c = 0; c < SizeOf(group.chains()); ++c) {
+    const Chain& chain = *group.chains()->Get(c);
+    const Place here = at.At("chains", c, "");
+    if (chain.phase() < phase || chain.phase() > (c > 0 ? phase + 1 : 0) ||
+        chain.phase() >= kMaxPhases) {
+      return here.Bad("phase ", chain.phase(), " after phase ", phase);
+    }
+    phase = chain.phase();
+    GLM_RETURN_IF_ERROR(ValidateChain(here, entry, chain, next, blocks));
+    Describe(plan, entry, chain, next, text);
+    for (uint32_t i = 0; i < chain.launches(); ++i) {
+      words += SizeOf(entry.launches()->Get(next++)->args());
+    }
+  }
+  if (words > kMaxGroupArgs) {
+    return at.Bad(words, " arguments, at most ", kMaxGroupArgs);
+  }
+  for (uint32_t b = 0; b < SizeOf(entry.buffers()); ++b) {
+    const Buffer& buffer = *entry.buffers()->Get(b);
+    const auto inside = [&](uint32_t launch, uint32_t first, uint32_t end) {
+      return launch >= first && launch < end;
+    };
+    if (inside(buffer.first(), group.first() + 1, next) ||
+        inside(buffer.last(), group.first(), next - 1)) {
+      return at.Bad("buffer ", Text(buffer.name()), " lives from ",
+                    buffer.first(), " to ", buffer.last(),
+                    ", a part of the group only");
+    }
+  }
+  if (group.kernel() >= SizeOf(plan.kernels())) {
+    return at.Bad("kernel ", group.kernel(), " of ", SizeOf(plan.kernels()));
+  }
+  const Kernel& kernel = *plan.kernels()->Get(group.kernel());
+  const std::string name =
+      absl::StrFormat("group_%016x", XXH3_64bits(text.data(), text.size()));
+  if (Text(kernel.op()) != "group" || Text(kernel.name()) != name) {
+    return at.Bad("kernel ", Text(kernel.name()), " is not ", name,
+                  ", the one of these launches");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateGroups(const Place& place, const Plan& plan,
+                            const Entry& entry) {
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < SizeOf(entry.groups()); ++i) {
+    GLM_RETURN_IF_ERROR(ValidateGroup(place.At("groups", i, ""), plan, entry,
+                                      *entry.groups()->Get(i), next));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace glm::plan
