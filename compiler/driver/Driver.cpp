@@ -52,6 +52,25 @@ public:
         return target.takeError();
       targets.push_back(*target);
     }
+    if (Error e = lower())
+      return e;
+    if (options.last < pipeline::Phase::Source) {
+      module->print(out);
+      out << "\n";
+      return Error::success();
+    }
+    return emitPlan(targets);
+  }
+
+  llvm::Expected<std::string> tables() {
+    if (Error e = lower())
+      return e;
+    return planfile::planTables(*module->getOps<planir::PlanOp>().begin());
+  }
+
+private:
+  /// Everything up to the last pass of options.last.
+  Error lower() {
     if (Error e = checkOutput())
       return e;
     if (Error e = readModel())
@@ -68,21 +87,12 @@ public:
                                                       options.fuse ? "on" : "off"));
     module.get()->setAttr("glm.producer",
                           StringAttr::get(&context, options.commandLine));
-    const bool emit = options.last == pipeline::Phase::Emit;
-    if (emit)
+    if (options.last == pipeline::Phase::Emit)
       if (Error e = recordWeightFiles())
         return e;
-    if (Error e = runPasses())
-      return e;
-    if (!emit && options.last != pipeline::Phase::Source) {
-      module->print(out);
-      out << "\n";
-      return Error::success();
-    }
-    return emitPlan(targets);
+    return runPasses();
   }
 
-private:
   LogicalResult take(Diagnostic &d) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -383,6 +393,12 @@ private:
 };
 
 } // namespace
+
+llvm::Expected<std::string> driver::compileTables(const DriverOptions &options) {
+  DriverOptions tables = options;
+  tables.last = pipeline::Phase::Plan;
+  return Compilation(tables, llvm::nulls()).tables();
+}
 
 Error driver::compile(const DriverOptions &options, llvm::raw_ostream &out) {
   return Compilation(options, out).run();

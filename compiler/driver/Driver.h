@@ -56,6 +56,10 @@ inline constexpr int64_t kDefaultContext = 131072;
 /// names file, tensor and remedy; then no output file is left or changed.
 llvm::Error compile(const DriverOptions &options, llvm::raw_ostream &out);
 
+/// Compiles up to the plan's tables: a flatbuffer of plan.fbs without code, for
+/// readers that only count. Nothing is written and no kernel is compiled.
+llvm::Expected<std::string> compileTables(const DriverOptions &options);
+
 } // namespace glm::driver
 
 #endif // GLM_COMPILER_DRIVER_DRIVER_H

@@ -38,6 +38,21 @@ static uint64_t weightBytes(const plan::Weight &w) {
   return e * rows * ((k + 7) / 8 * 4 + (k + w.group() - 1) / w.group() * 2);
 }
 
+bool planfile::isExperts(const plan::Weight &weight) {
+  return weight.form() == plan::WeightForm::EXPERTS_DENSE ||
+         weight.form() == plan::WeightForm::EXPERTS_GPTQ4;
+}
+
+std::string planfile::grouped(uint64_t n) {
+  std::string digits = std::to_string(n), out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i && (digits.size() - i) % 3 == 0)
+      out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
 const EntrySummary *PlanSummary::decode() const {
   for (const EntrySummary &e : entries)
     if (llvm::StringRef(e.name) == "decode_b1")
@@ -94,8 +109,10 @@ PlanSummary planfile::summarise(const plan::Plan &plan) {
   s.math = plan.math()->str();
   s.fuse = plan.fuse()->str();
   s.maxContext = plan.model()->max_context();
-  for (const plan::Weight *w : tables(plan.weights()))
+  for (const plan::Weight *w : tables(plan.weights())) {
     s.weightTotal += weightBytes(*w);
+    s.expertTotal += isExperts(*w) ? weightBytes(*w) : 0;
+  }
   for (const plan::State *state : tables(plan.states())) {
     uint64_t n = elementSize(state->dtype());
     for (uint64_t d : *state->shape())
@@ -128,32 +145,22 @@ static llvm::json::Object entryJson(const EntrySummary &e) {
                             {"ops", std::move(ops)}};
 }
 
-std::string planfile::toJson(const PlanSummary &s) {
+llvm::json::Object planfile::toJson(const PlanSummary &s) {
   llvm::json::Array entries;
   for (const EntrySummary &e : s.entries)
     entries.push_back(entryJson(e));
   const EntrySummary *decode = s.decode();
-  llvm::json::Object root{{"launches", decode ? decode->launches : 0},
-                          {"weight_bytes", decode ? decode->weightBytes : 0},
-                          {"state_bytes_per_sequence", s.stateBytesPerSequence},
-                          {"state_bytes_per_token", s.stateBytesPerToken},
-                          {"weight_bytes_total", s.weightTotal},
-                          {"max_context", s.maxContext},
-                          {"math", s.math},
-                          {"fuse", s.fuse},
-                          {"entries", std::move(entries)}};
-  return llvm::formatv("{0:2}", llvm::json::Value(std::move(root))).str();
-}
-
-/// 1234567 -> "1,234,567".
-static std::string grouped(uint64_t n) {
-  std::string digits = std::to_string(n), out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i && (digits.size() - i) % 3 == 0)
-      out += ',';
-    out += digits[i];
-  }
-  return out;
+  return llvm::json::Object{
+      {"launches", decode ? decode->launches : 0},
+      {"weight_bytes", decode ? decode->weightBytes : 0},
+      {"state_bytes_per_sequence", s.stateBytesPerSequence},
+      {"state_bytes_per_token", s.stateBytesPerToken},
+      {"weight_bytes_total", s.weightTotal},
+      {"weight_bytes_experts", s.expertTotal},
+      {"max_context", s.maxContext},
+      {"math", s.math},
+      {"fuse", s.fuse},
+      {"entries", std::move(entries)}};
 }
 
 std::string planfile::toText(const PlanSummary &s) {
@@ -168,15 +175,5 @@ std::string planfile::toText(const PlanSummary &s) {
   os << "weights " << grouped(s.weightTotal) << " B; state "
      << grouped(s.stateBytesPerSequence) << " B a sequence + "
      << llvm::formatv("{0:f0}", s.stateBytesPerToken) << " B a token\n";
-  for (const EntrySummary &e : s.entries) {
-    os << "\n" << e.name << ": " << grouped(e.launches) << " launches, arena "
-       << grouped(e.arenaBytes) << " B\n";
-    os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", "op", "launches",
-                        "weight bytes", "memory bytes", "flops");
-    for (const KernelRow &row : e.ops)
-      os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", row.op,
-                          grouped(row.launches), grouped(row.weightBytes),
-                          grouped(row.memoryBytes), grouped(row.flops));
-  }
   return out;
 }

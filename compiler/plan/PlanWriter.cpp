@@ -201,6 +201,8 @@ std::string serialise(const plan::PlanT &tables) {
 
 } // namespace
 
+std::string planfile::planTables(planir::PlanOp op) { return serialise(tablesOf(op)); }
+
 Error planfile::writePlan(planir::PlanOp op, const Attachments &attachments,
                           StringRef path) {
   plan::PlanT tables = tablesOf(op);
