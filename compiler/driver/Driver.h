@@ -27,6 +27,10 @@ struct DriverOptions {
   int64_t prefillChunk = 256;
   int64_t maxContext = 0; // 0: the model's own, at most kDefaultContext
   bool pack = false;
+  /// Form of the dense linears that are stored unquantised. What is quantised is
+  /// written beside the plan, as with `pack`.
+  glm53::DenseForm dense = glm53::DenseForm::AsStored;
+  bool denseHead = false; // lm_head as well
   pipeline::Phase last = pipeline::Phase::Emit;
   std::vector<std::string> disabledPasses;
   bool printAfterAll = false;

@@ -20,7 +20,7 @@ namespace {
 struct Flags {
   driver::DriverOptions options;
   std::string math = "bf16", fuse = "on", weights = "checkpoint", phase = "emit";
-  std::string targets = "host", batches = "1";
+  std::string targets = "host", batches = "1", dense = "bf16";
   bool quiet = false, json = false;
 };
 
@@ -84,6 +84,12 @@ std::string finishFlags(Flags &flags) {
   using Math = glm53::BuildOptions::Math;
   o.math = flags.math == "fp32" ? Math::Fp32 : Math::Bf16;
   o.fuse = flags.fuse == "on";
+  using glm53::DenseForm;
+  o.dense = flags.dense == "int8"   ? DenseForm::Int8
+            : flags.dense == "int4" ? DenseForm::Int4
+                                    : DenseForm::AsStored;
+  if (o.denseHead && o.dense == DenseForm::AsStored)
+    return "--dense-head goes with --dense=int8 or --dense=int4";
   o.targets = splitList(flags.targets);
   if (o.targets.empty())
     return "--target is empty";
@@ -177,6 +183,12 @@ void glmc::addCompile(CLI::App &app, int &result) {
                   "131072)");
   cmd->add_flag("--pack", o.pack,
                 "Copy the weights into one .glmweights file beside the plan");
+  cmd->add_option("--dense", flags->dense,
+                  "Weights of attention and indexer projections, shared experts and dense "
+                  "layers: bf16 (default: as stored), int8 or int4; what is quantised is "
+                  "written to a .glmweights file beside the plan")
+      ->check(CLI::IsMember({"bf16", "int8", "int4"}));
+  cmd->add_flag("--dense-head", o.denseHead, "With --dense: quantise lm_head too");
   cmd->add_option("--compile-to", flags->phase,
                   "Stop after a phase and print it instead of writing a plan: " +
                       pipeline::phaseNames());
@@ -189,6 +201,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
   cmd->add_flag("--json", flags->json, "Print the summary as JSON");
   cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
+              "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
+              "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
   cmd->callback([flags, &result] {
     flags->options.commandLine = "glmc 0.1.0";
