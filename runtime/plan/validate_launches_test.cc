@@ -152,10 +152,9 @@ const Case kCases[] = {
      "args[4]: is DENSE, the kernel takes form 3"},
     {"codes_are_experts",
      [](PlanT& p) {
-       auto& w = *p.weights[Of(p, "expert_linear").args[5].index()];
+       auto& w = *p.weights[Of(p, "linear", 1).args[4].index()];
        w.form = plan::WeightForm::EXPERTS_GPTQ4;
-       w.group = 8;
-       Of(p, "linear", 1).args[4] = Of(p, "expert_linear").args[5];
+       w.shape = {1, 9, 6};
      },
      "args[4]: is EXPERTS_GPTQ4, the kernel takes form 3"},
     {"experts_are_codes",

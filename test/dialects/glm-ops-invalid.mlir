@@ -39,12 +39,6 @@ glm.weight @weight_c2 experts : tensor<2x8x32xi8, #glm.group_quant<group = 16>>
 
 // -----
 
-// weight_c2: a quantised weight is a matrix
-// expected-error@+1 {{expects codes of experts to be i4, others of shape [N, K]}}
-glm.weight @weight_c2 : tensor<2x8x32xi8, #glm.group_quant<group = 16>>
-
-// -----
-
 // weight_c1: codes and scales
 // expected-error@+1 {{expects 2 pieces (file, offset, size), got 3 numbers}}
 glm.weight @weight_c1 : tensor<8x32xi8, #glm.group_quant<group = 16>> pieces [0, 0, 256]
@@ -83,8 +77,8 @@ glm.weight @weight_c2 experts : tensor<2x8x32xi4, #glm.group_quant<group = 0>>
 
 // -----
 
-// weight_c2: a quantised weight that is no stack of experts
-// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for i4 and i8}}
+// weight_c2: a quantised weight that is no stack of experts is a matrix
+// expected-error@+1 {{expects codes of experts to be i4, others of shape [N, K]}}
 glm.weight @weight_c2 : tensor<2x8x32xi4, #glm.group_quant<group = 16>>
 
 // -----

@@ -307,18 +307,17 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
   });
 }
 
-typedef int8_t Byte8 __attribute__((ext_vector_type(8)));
-typedef int8_t Byte16 __attribute__((ext_vector_type(16)));
+template <int kCount>
+using Bytes = int8_t __attribute__((ext_vector_type(kCount)));
 
-// Codes k .. of a row of K, as many as V has; those from K on are 0 and are not
-// read. Only where K keeps rows aligned are they one load.
-template <class V, int64_t K>
-GLM_FN V RowCodes(const int8_t* row, int64_t k) {
-  constexpr int kCount = sizeof(V);
+// kCount codes k .. of a row of K; those from K on are 0 and are not read. Only
+// where K keeps rows aligned are they one load.
+template <int kCount, int64_t K>
+GLM_FN Bytes<kCount> RowCodes(const int8_t* row, int64_t k) {
+  Bytes<kCount> v = int8_t(0);
   if constexpr (K % kCount == 0) {
-    return k < K ? *reinterpret_cast<const V*>(row + k) : V(int8_t(0));
+    return k < K ? *reinterpret_cast<const Bytes<kCount>*>(row + k) : v;
   } else {
-    V v = int8_t(0);
     GLM_UNROLL for (int i = 0; i < kCount; ++i) {
       if (k + i < K) v[i] = row[k + i];
     }
@@ -326,8 +325,8 @@ GLM_FN V RowCodes(const int8_t* row, int64_t k) {
   }
 }
 
-// A wave takes O outputs at a time; its lanes share the columns, 16 each, which
-// have one scale.
+// A wave takes O outputs at a time; its lanes share the columns, 16 each, or 8
+// where many rows need the registers. These have one scale.
 template <int XT, int64_t K, int64_t kWidth, int64_t G, class XRow, class Out>
 GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
@@ -335,6 +334,7 @@ GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
   constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
   WithRows(rows, [&]<int R>() {
     constexpr int O = R == 8 ? 2 : 4;
+    constexpr int kCodes = R < 4 ? 16 : 8;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     for (int64_t first = Wave() * O; first < count; first += kWaves * O) {
@@ -347,26 +347,26 @@ GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
       }
       float acc[O][R] = {};
 #pragma nounroll
-      for (int64_t i = Lane() * 16; i < K; i += 16 * kLanesOfWave) {
-        Byte16 code[O];
+      for (int64_t i = Lane() * kCodes; i < K; i += kCodes * kLanesOfWave) {
+        Bytes<kCodes> code[O];
         float scale[O];
         GLM_UNROLL for (int o = 0; o < O; ++o) {
-          code[o] = RowCodes<Byte16, K>(codes[o], i);
+          code[o] = RowCodes<kCodes, K>(codes[o], i);
           scale[o] = Load<F16>(scales[o], i / G);
         }
         GLM_UNROLL for (int r = 0; r < R; ++r) {
-          const Float8 low = LoadVector<XT, Float8, K % 16 == 0>(x[r], i, K);
-          const Float8 high =
-              LoadVector<XT, Float8, K % 16 == 0>(x[r], i + 8, K);
+          float part[O] = {};
+          GLM_UNROLL for (int c = 0; c < kCodes; c += 8) {
+            const Float8 xv =
+                LoadVector<XT, Float8, K % kCodes == 0>(x[r], i + c, K);
+            GLM_UNROLL for (int o = 0; o < O; ++o) {
+              GLM_UNROLL for (int j = 0; j < 8; ++j) {
+                part[o] += float(code[o][c + j]) * xv[j];
+              }
+            }
+          }
           GLM_UNROLL for (int o = 0; o < O; ++o) {
-            float part = 0.0f;
-            GLM_UNROLL for (int j = 0; j < 8; ++j) {
-              part += float(code[o][j]) * low[j];
-            }
-            GLM_UNROLL for (int j = 0; j < 8; ++j) {
-              part += float(code[o][j + 8]) * high[j];
-            }
-            acc[o][r] += scale[o] * part;
+            acc[o][r] += scale[o] * part[o];
           }
         }
       }

@@ -100,9 +100,9 @@ struct Codes<Int8Weight<Columns, G>> {
   GLM_FN static void Stage(const Int8Weight<Columns, G>& weight, int64_t n0,
                            int64_t count, int64_t k0, uint16_t* to) {
     const int n = Thread() / 4, k = Thread() % 4 * 8;
-    Byte8 code = int8_t(0);
+    Bytes<8> code = int8_t(0);
     if (n < count) {
-      code = RowCodes<Byte8, K>(weight.codes + (n0 + n) * K, k0 + k);
+      code = RowCodes<8, K>(weight.codes + (n0 + n) * K, k0 + k);
     }
     Half8 v;
     GLM_UNROLL for (int i = 0; i < 8; ++i) {
