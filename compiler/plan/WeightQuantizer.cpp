@@ -112,7 +112,8 @@ Expected<QuantizedRows> quantizeRows(CodeForm form, StoredFloat type,
       const int64_t first = g * group, count = std::min(group, columns - first);
       for (int64_t i = 0; i < count; ++i)
         values[i] = widen(type, data + (n * columns + first + i) * size);
-      auto scale = quantizeGroup(form, ArrayRef(values).take_front(count), codes);
+      auto scale =
+          quantizeGroup(form, ArrayRef(values).take_front(count), codes);
       if (!scale)
         return createStringError("row " + Twine(firstRow + n) + ", columns " +
                                  Twine(first) + " to " +
@@ -127,8 +128,8 @@ Expected<QuantizedRows> quantizeRows(CodeForm form, StoredFloat type,
         }
         uint8_t &byte = result.codes[(k / 8 * rows + n) * 4 + k % 8 / 2];
         const int shift = 4 * (k % 2);
-        byte = static_cast<uint8_t>((byte & ~(15 << shift)) |
-                                    (codes[i] + 8) << shift);
+        const int code = codes[i] + 8;
+        byte = static_cast<uint8_t>((byte & ~(15 << shift)) | code << shift);
       }
     }
   return result;

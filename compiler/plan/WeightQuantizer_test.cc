@@ -45,8 +45,8 @@ std::string faultOf(Expected<QuantizedRows> made) {
   return made ? "accepted" : toString(made.takeError());
 }
 
-// From far below the smallest f16 to near the largest scale, one side, both, and
-// one outlier.
+// From far below the smallest f16 to near the largest scale, one side, both,
+// and one outlier.
 TEST(WeightQuantizer, ValuesAreWithinHalfAScale) {
   std::mt19937 random(1);
   for (CodeForm form : forms)
@@ -54,7 +54,8 @@ TEST(WeightQuantizer, ValuesAreWithinHalfAScale) {
       for (int kind = 0; kind < 20; ++kind) {
         float reach = std::ldexp(1.0f, exponent);
         std::uniform_real_distribution<float> value(
-            kind % 3 == 1 ? 0.1f * reach : -reach, kind % 3 == 2 ? 0.0f : reach);
+            kind % 3 == 1 ? 0.1f * reach : -reach,
+            kind % 3 == 2 ? 0.0f : reach);
         std::vector<float> values(kind % 4 == 0 ? 75 : 128);
         for (float &v : values)
           v = value(random);
@@ -117,12 +118,12 @@ TEST(WeightQuantizer, WhatIsNotFiniteIsNamed) {
                       -std::numeric_limits<float>::infinity()}) {
       std::vector<float> values(3 * 200, 0.5f);
       values[2 * 200 + 130] = bad;
-      EXPECT_THAT(
-          faultOf(quantizeRows(form, StoredFloat::F32,
-                               reinterpret_cast<char *>(values.data()), 3, 200,
-                               128, 40)),
-          AllOf(HasSubstr("row 42, columns 128 to 199"), HasSubstr("column 2 "),
-                HasSubstr(std::isnan(bad) ? "nan" : "inf")));
+      EXPECT_THAT(faultOf(quantizeRows(form, StoredFloat::F32,
+                                       reinterpret_cast<char *>(values.data()),
+                                       3, 200, 128, 40)),
+                  AllOf(HasSubstr("row 42, columns 128 to 199"),
+                        HasSubstr("column 2 "),
+                        HasSubstr(std::isnan(bad) ? "nan" : "inf")));
     }
 }
 
@@ -148,10 +149,10 @@ TEST(WeightQuantizer, Layouts) {
     values.push_back(llvm::bit_cast<float>(uint32_t(bits) << 16));
   }
   const char *data = reinterpret_cast<char *>(stored.data());
-  auto bytes = cantFail(
-      quantizeRows(CodeForm::Int8, StoredFloat::BF16, data, rows, columns, group, 0));
-  auto words = cantFail(
-      quantizeRows(CodeForm::Int4, StoredFloat::BF16, data, rows, columns, group, 0));
+  auto bytes = cantFail(quantizeRows(CodeForm::Int8, StoredFloat::BF16, data,
+                                     rows, columns, group, 0));
+  auto words = cantFail(quantizeRows(CodeForm::Int4, StoredFloat::BF16, data,
+                                     rows, columns, group, 0));
   ASSERT_EQ(bytes.codes.size(), 60u);
   ASSERT_EQ(bytes.scales.size(), 6u);
   ASSERT_EQ(words.codes.size(), 3u * 3 * 4);

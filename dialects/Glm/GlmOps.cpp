@@ -86,8 +86,9 @@ LogicalResult WeightOp::verify() {
   bool coded = type.getElementType().isInteger();
   if (static_cast<bool>(type.getEncoding()) != coded ||
       (coded && (!quant || quant.getGroup() <= 0)))
-    return emitOpError("expects #glm.group_quant of a positive group exactly for "
-                       "i4 and i8, got ")
+    return emitOpError(
+               "expects #glm.group_quant of a positive group exactly for "
+               "i4 and i8, got ")
            << type;
   if (coded && (getExperts() ? !type.getElementType().isInteger(4)
                              : type.getRank() != 2))
@@ -261,7 +262,8 @@ LogicalResult LinearOp::verify() {
   auto type = cast<RankedTensorType>(getWeight().getType());
   if (type.getElementType().isInteger() &&
       !isa_and_nonnull<GroupQuantAttr>(type.getEncoding()))
-    return emitOpError("expects a weight of codes to have #glm.group_quant, got ")
+    return emitOpError(
+               "expects a weight of codes to have #glm.group_quant, got ")
            << type;
   return success();
 }

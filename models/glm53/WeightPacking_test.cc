@@ -208,8 +208,7 @@ TEST(WeightPacking, RefusesWhatIsPackedOtherwise) {
     EXPECT_THAT(faultOf(tiny.resolve()), HasSubstr("compressed-tensors"));
   }
   // No kernel reads codes along both dimensions, as kv_b_proj is read.
-  for (std::string name :
-       {"layers.1.self_attn.kv_b_proj", "embed_tokens"}) {
+  for (std::string name : {"layers.1.self_attn.kv_b_proj", "embed_tokens"}) {
     TinyCheckpoint tiny;
     std::vector<int64_t> shape = tiny.tensors[trunk + name + ".weight"].shape;
     tiny.tensors.erase(trunk + name + ".weight");
@@ -225,10 +224,9 @@ TEST(WeightPacking, RefusesWhatIsPackedOtherwise) {
 // form decides, and config.json is held against it.
 TEST(WeightPacking, PackedLinearsAreTaken) {
   TinyCheckpoint tiny;
-  const std::string packed[] = {
-      trunk + "layers.1.mlp.shared_experts.up_proj",
-      trunk + "layers.1.mlp.gate", trunk + "layers.0.self_attn.q_proj",
-      "lm_head"};
+  const std::string packed[] = {trunk + "layers.1.mlp.shared_experts.up_proj",
+                                trunk + "layers.1.mlp.gate",
+                                trunk + "layers.0.self_attn.q_proj", "lm_head"};
   for (const std::string &name : packed) {
     std::vector<int64_t> shape = tiny.tensors[name + ".weight"].shape;
     tiny.tensors.erase(name + ".weight");
@@ -317,8 +315,8 @@ TEST(WeightPacking, DenseFormIsThatOfProjections) {
   // Stored packed: as it is.
   EXPECT_EQ(weights.find("layers.0.self_attn.v_proj")->form, Form::DenseGptq4);
 
-  Weights head = accepted(
-      tiny.resolve({.dense = DenseForm::Int4, .denseHead = true}));
+  Weights head =
+      accepted(tiny.resolve({.dense = DenseForm::Int4, .denseHead = true}));
   EXPECT_EQ(head.find("lm_head")->form, Form::DenseGptq4);
   EXPECT_TRUE(head.find("lm_head")->source.has_value());
   EXPECT_EQ(head.find("layers.1.mlp.gate")->form, Form::Dense);

@@ -40,9 +40,8 @@ void Weights::quantise(const WeightOptions &options) {
                   (info.use == WeightInfo::Use::Head && options.denseHead);
     if (!wanted || info.form != WeightInfo::Form::Dense)
       continue;
-    info.form = options.dense == DenseForm::Int8
-                    ? WeightInfo::Form::DenseInt8
-                    : WeightInfo::Form::DenseGptq4;
+    info.form = options.dense == DenseForm::Int8 ? WeightInfo::Form::DenseInt8
+                                                 : WeightInfo::Form::DenseGptq4;
     info.group = kQuantisedGroup;
     if (!info.pieces.empty())
       info.source = info.pieces.front();

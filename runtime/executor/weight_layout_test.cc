@@ -19,9 +19,8 @@ WeightLayout LayoutOf(plan::WeightForm form, uint64_t codes, uint64_t scales,
                    plan::Piece(scales, 16, 0)};
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(plan::Weight::Pack(builder, &weight));
-  return LayOut(
-      *flatbuffers::GetRoot<plan::Weight>(builder.GetBufferPointer()),
-      map_weights);
+  return LayOut(*flatbuffers::GetRoot<plan::Weight>(builder.GetBufferPointer()),
+                map_weights);
 }
 
 TEST(WeightLayoutTest, CodesOfInt8StartAtSixteenBytes) {

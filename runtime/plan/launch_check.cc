@@ -124,8 +124,9 @@ void LaunchCheck::Operand(uint32_t index, DType dtype, uint64_t elements) {
   } else if (Is(index, ArgKind::WEIGHT)) {
     const Weight& weight = *plan_.weights()->Get(arg(index).index());
     if (weight.form() != WeightForm::DENSE) {
-      Fail(index, IsExperts(weight.form()) ? "is a table of experts"
-                                           : "is a matrix of codes",
+      Fail(index,
+           IsExperts(weight.form()) ? "is a table of experts"
+                                    : "is a matrix of codes",
            ", the kernel takes one matrix of elements");
     }
     Holds(index, weight.dtype(), dtype, weight.shape(), elements);

@@ -41,13 +41,11 @@ class OpsPlanBuilder {
     Launch("linear", few ? "Linear" : "LinearTile", {0, 1, 0, 70, 6},
            {few ? 3u : 2u, few ? 1u : (rows + 127) / 128, 1},
            {At("y"), W("w", {70, 6}), Out("z", {t, 70})});
-    Launch("linear", few ? "Linear" : "LinearTile",
-           {0, 2, 0, 9, 6, 3, 8},
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
            {1, few ? 1u : (rows + 127) / 128, 1},
            {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
             Out("z4", {t, 9})});
-    Launch("linear", few ? "Linear" : "LinearTile",
-           {0, 2, 0, 9, 6, 4, 16},
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
            {1, few ? 1u : (rows + 127) / 128, 1},
            {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
             Out("z8", {t, 9})});

@@ -343,8 +343,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
     WideRows<XT, K>(some, [&](int64_t r) { return x_row(first + r); }, wide, x);
     for (int64_t r = some; r < 4; ++r) x[r] = x[0];
     const auto run = [&]<int R>() {
-      constexpr int V =
-          Least(Least(kAccumulators / 2 / R, 4), kTile / kVector);
+      constexpr int V = Least(Least(kAccumulators / 2 / R, 4), kTile / kVector);
       constexpr int kWidth = V * kVector;
       alignas(64) float sums[R * kWidth];
       int64_t n = 0;
