@@ -50,14 +50,14 @@ int64_t passes::stateSlotBytes(model::StateOp state) {
   return llvm::alignTo(tensorBytes(cast<RankedTensorType>(state.getType())), 256);
 }
 
-/// Bytes of the weights that one expert's product reads.
-static int64_t expertBytes(RankedTensorType w) {
-  int64_t n = w.getDimSize(1), k = w.getDimSize(2);
+/// Bytes of one matrix [..., N, K]: with codes and scales when it is quantised.
+static int64_t matrixBytes(RankedTensorType w) {
+  int64_t n = w.getShape().drop_back().back(), k = w.getShape().back();
   auto quant = dyn_cast_or_null<model::GroupQuantAttr>(w.getEncoding());
   if (!quant)
     return n * k * w.getElementTypeBitWidth() / 8;
-  return llvm::divideCeil(k, 8) * n * 4 +
-         llvm::divideCeil(k, quant.getGroup()) * n * 2;
+  int64_t codes = w.getElementType().isInteger(8) ? k : 4 * llvm::divideCeil(k, 8);
+  return n * (codes + 2 * llvm::divideCeil(k, quant.getGroup()));
 }
 
 namespace {
@@ -114,15 +114,21 @@ struct Table {
     int64_t n = shapeOf(op.getWeight())[0], kk = shapeOf(op.getWeight())[1];
     KernelChoice k;
     k.op = "linear", k.rows = shapeOf(op.getInput())[0];
-    k.params = {code(op.getInput()), code(op.getWeight()), code(op.getResult()),
-                n, kk};
+    RankedTensorType w = typeOf(op.getWeight());
+    k.params = {code(op.getInput()), dtypeCode(w.getElementType()),
+                code(op.getResult()), n, kk};
+    if (auto quant = dyn_cast_or_null<model::GroupQuantAttr>(w.getEncoding())) {
+      // The scales' dtype, the plan's WeightForm, the group.
+      k.params[1] = 2;
+      k.params.append({w.getElementType().isInteger(8) ? 4 : 3, quant.getGroup()});
+    }
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "Linear" : "LinearTile";
     k.grid = {tiles(n, gemv ? 32 : 64), gemv ? 1 : tiles(k.rows, 128), 1};
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getInput()), in(op.getWeight()),
               out(op.getResult(), gemv ? even(kColumns, n, 32) : kWhole)};
-    k.weightBytes = tensorBytes(typeOf(op.getWeight()));
+    k.weightBytes = matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
     k.flops = 2 * k.rows * n * kk;
@@ -212,7 +218,7 @@ struct Table {
       k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
                 out(op.getResult())};
     }
-    k.weightBytes = std::min(experts, k.rows * topK) * expertBytes(w);
+    k.weightBytes = std::min(experts, k.rows * topK) * matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
     k.flops = 2 * k.rows * topK * n * kk;

@@ -100,7 +100,10 @@ private:
     for (auto w : module.getOps<model::WeightOp>()) {
       auto type = cast<RankedTensorType>(w.getType());
       auto quant = dyn_cast_or_null<model::GroupQuantAttr>(type.getEncoding());
-      StringRef form = quant ? "EXPERTS_GPTQ4" : w.getExperts() ? "EXPERTS_DENSE" : "DENSE";
+      StringRef form = w.getExperts() ? (quant ? "EXPERTS_GPTQ4" : "EXPERTS_DENSE")
+                       : !quant       ? "DENSE"
+                       : type.getElementType().isInteger(8) ? "DENSE_INT8"
+                                                            : "DENSE_GPTQ4";
       weights[w.getSymName()] = weights.size();
       planir::WeightOp::create(
           b, w.getLoc(), w.getSymNameAttr(), b.getStringAttr(form),

@@ -163,7 +163,7 @@ private:
       if (!parsed)
         return parsed.takeError();
       config = std::move(*parsed);
-      weights = glm53::Weights::declare(*config);
+      weights = glm53::Weights::declare(*config, weightOptions());
       return Error::success();
     }
     auto loaded = glm53::Config::load(options.checkpoint);
@@ -173,7 +173,7 @@ private:
     auto checkpoint = Checkpoint::Open(options.checkpoint);
     if (!checkpoint.ok())
       return fromStatus(checkpoint.status());
-    auto resolved = glm53::Weights::resolve(*config, *checkpoint);
+    auto resolved = glm53::Weights::resolve(*config, *checkpoint, weightOptions());
     if (!resolved)
       return resolved.takeError();
     weights = std::move(*resolved);
@@ -181,6 +181,13 @@ private:
       for (const std::string &text : weights->warnings())
         options.warn(text);
     return readTokenizer();
+  }
+
+  glm53::WeightOptions weightOptions() const {
+    glm53::WeightOptions wanted;
+    wanted.dense = options.dense;
+    wanted.denseHead = options.denseHead;
+    return wanted;
   }
 
   Error readTokenizer() {
@@ -225,6 +232,12 @@ private:
     if (options.prefillChunk < 1 || options.prefillChunk > 65536)
       return fail("--prefill-chunk " + Twine(options.prefillChunk) +
                   ": expected 1 to 65536 tokens");
+    for (int64_t tokens : options.verify) {
+      if (tokens < 2 || tokens > 64)
+        return fail("--verify " + Twine(tokens) + ": expected 2 to 64 tokens");
+      if (!llvm::is_contained(build.verifyTokens, tokens))
+        build.verifyTokens.push_back(tokens);
+    }
     for (int64_t batch : options.batches) {
       if (batch < 1 || batch > 256)
         return fail("--batch " + Twine(batch) + ": expected 1 to 256 sequences");
@@ -239,28 +252,33 @@ private:
     return Error::success();
   }
 
-  /// Fingerprints the files that the pieces lie in; packs them first when asked.
+  /// Fingerprints the files that the pieces lie in; first packs and quantises what
+  /// is to lie beside the plan.
   Error recordWeightFiles() {
     std::vector<std::string> paths;
     for (const glm53::Weights::File &file : weights->files())
       paths.push_back(file.path);
     std::vector<std::string> names = paths; // as the plan records them
-    if (options.pack && !paths.empty()) {
+    if (!paths.empty() && (options.pack || planfile::hasSources(*module))) {
       SmallString<256> packed(options.output);
       llvm::sys::path::replace_extension(packed, "glmweights");
       if (packed == options.output)
         return fail(options.output + ": is the name of the packed weights; give the "
                                      "plan another one (.glmplan)");
       planfile::PackProgress progress{[&](uint64_t done, uint64_t total) {
-        report("pack", done, total);
+        report(options.pack ? "pack" : "quantise", done, total);
       }};
       // Under its own name only when the plan is complete.
       packedFinal = packed.str().str();
       packedTemp = packedFinal + ".new";
-      if (Error e = planfile::packWeights(*module, paths, packedTemp, progress))
+      using planfile::PackWhat;
+      if (Error e = planfile::packWeights(
+              *module, paths, packedTemp,
+              options.pack ? PackWhat::All : PackWhat::Quantised, progress))
         return e;
-      paths = {packedTemp};
-      names = {packedFinal};
+      paths.push_back(packedTemp);
+      names.push_back(packedFinal);
+      keepUsedFiles(paths, names);
     }
     Builder b(&context);
     SmallVector<Attribute> files;
@@ -280,6 +298,30 @@ private:
     }
     module.get()->setAttr("glm.weight_files", b.getArrayAttr(files));
     return Error::success();
+  }
+
+  /// Leaves out the files that no piece lies in any more.
+  void keepUsedFiles(std::vector<std::string> &paths,
+                     std::vector<std::string> &names) {
+    std::vector<int64_t> number(paths.size(), -1);
+    std::vector<std::string> usedPaths, usedNames;
+    for (auto weight : module->getOps<model::WeightOp>()) {
+      if (!weight.getPieces())
+        continue;
+      SmallVector<int64_t> pieces(*weight.getPieces());
+      for (size_t i = 0; i < pieces.size(); i += 3) {
+        int64_t &fresh = number[pieces[i]];
+        if (fresh < 0) {
+          fresh = static_cast<int64_t>(usedPaths.size());
+          usedPaths.push_back(paths[pieces[i]]);
+          usedNames.push_back(names[pieces[i]]);
+        }
+        pieces[i] = fresh;
+      }
+      weight.setPieces(ArrayRef(pieces));
+    }
+    paths = std::move(usedPaths);
+    names = std::move(usedNames);
   }
 
   /// Plan and weights may move together, so paths are kept relative. Names stay as

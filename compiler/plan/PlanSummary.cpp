@@ -32,10 +32,11 @@ static uint64_t weightBytes(const plan::Weight &w) {
   uint64_t n = 1;
   for (uint64_t d : *w.shape())
     n *= d;
-  if (w.form() != plan::WeightForm::EXPERTS_GPTQ4)
+  if (w.group() == 0)
     return n * elementSize(w.dtype());
-  uint64_t e = w.shape()->Get(0), rows = w.shape()->Get(1), k = w.shape()->Get(2);
-  return e * rows * ((k + 7) / 8 * 4 + (k + w.group() - 1) / w.group() * 2);
+  uint64_t k = w.shape()->Get(w.shape()->size() - 1);
+  uint64_t codes = w.form() == plan::WeightForm::DENSE_INT8 ? k : (k + 7) / 8 * 4;
+  return n / k * (codes + (k + w.group() - 1) / w.group() * 2);
 }
 
 bool planfile::isExperts(const plan::Weight &weight) {

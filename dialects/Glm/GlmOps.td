@@ -27,7 +27,7 @@ class Glm_Tensor<list<Type> elements>
 // Floating-point activations and the weights they meet.
 def Glm_Activation : Glm_Tensor<[F32, BF16]>;
 def Glm_Dense : Glm_Tensor<[F32, BF16, F16]>;
-def Glm_WeightLike : Glm_Tensor<[F32, BF16, F16, I<4>]>;
+def Glm_WeightLike : Glm_Tensor<[F32, BF16, F16, I<4>, I<8>]>;
 def Glm_Seqs : 2DTensorOf<[I32]>; // [S, 4] = slot, position, length, 0
 
 //===----------------------------------------------------------------------===//
@@ -39,18 +39,26 @@ def Glm_WeightOp : Glm_Op<"weight", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let description = [{
     `pieces` says where the bytes lie: triples (file, offset, size), one triple
     for a dense weight, one an expert for stacked dense experts, two an expert
-    (codes, scales) for stacked quantised ones. It is absent when the module was
-    built without a checkpoint.
+    (codes, scales) for stacked quantised ones, and these two for a quantised
+    matrix. It is absent when the module was built without a checkpoint.
+
+    `source` says which stored matrix a quantised one is to be made from: it has
+    no pieces until they are written.
 
     ```mlir
     glm.weight @layers.0.self_attn.q_proj : tensor<256x256xbf16> pieces [0, 4096, 131072]
+    glm.weight @layers.0.self_attn.k_proj
+        : tensor<256x256xi8, #glm.group_quant<group = 128>> from bf16 [0, 135168, 131072]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Glm_WeightLike>:$type,
                        UnitAttr:$experts, // C2: type is [E, N, K], one part an expert
-                       OptionalAttr<DenseI64ArrayAttr>:$pieces); // C1
-  let assemblyFormat = "$sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)? attr-dict";
+                       OptionalAttr<DenseI64ArrayAttr>:$pieces, // C1
+                       OptionalAttr<TypeAttr>:$source_type,     // C3
+                       OptionalAttr<DenseI64ArrayAttr>:$source); // C3
+  let assemblyFormat = [{ $sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)?
+    (`from` $source_type^ $source)? attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -179,7 +187,7 @@ def Glm_LinearOp : Glm_Op<"linear", [Pure]> {
     heads need no reshape.
   }];
   let arguments = (ins Glm_Activation:$input, // [T, ...K]
-                       Glm_Dense:$weight);    // [N, K]   C1
+                       Glm_WeightLike:$weight); // [N, K]   C1, C3
   let results = (outs Glm_Activation:$result); // [T, ...N]   C2
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -40,7 +40,7 @@ std::string MemoryPlan::ToString() const {
     text += Line("weights", weights_mapped, "used in place, from their files");
   }
   if (weights_copied > 0) text += Line("weights copied", weights_copied, "");
-  if (tables > 0) text += Line("expert tables", tables, "");
+  if (tables > 0) text += Line("address tables", tables, "");
   text += Line("activations", arena, "");
   text +=
       Line("state", states,

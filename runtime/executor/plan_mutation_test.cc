@@ -50,7 +50,8 @@ std::string Mutated(std::string bytes, std::mt19937& random) {
 // kernels by their sizes, so a launch may only differ from the sample's in ways
 // that leave less to touch and no less to touch it in.
 void ExpectHarmless(const plan::Plan& plan, const plan::PlanT& sample) {
-  ASSERT_EQ(plan.entries()->size(), sample.entries.size());
+  // A shorter list is a plan of fewer steps.
+  ASSERT_LE(plan.entries()->size(), sample.entries.size());
   for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
     const plan::Entry& entry = *plan.entries()->Get(e);
     const plan::EntryT& was = *sample.entries[e];

@@ -17,10 +17,17 @@ inline uint64_t AlignCopy(uint64_t bytes) {
   return (bytes + kCopyAlignment - 1) / kCopyAlignment * kCopyAlignment;
 }
 
-// Alignment that a kernel needs of piece `index`: its element's size.
+// Alignment that a kernel needs of piece `index`: its element's size, but that
+// of 16 codes for int8.
 inline uint64_t PieceAlignment(const plan::Weight& weight, uint32_t index) {
-  if (weight.form() == plan::WeightForm::EXPERTS_GPTQ4) {
-    return index % 2 == 0 ? 4 : 2;
+  switch (weight.form()) {
+    case plan::WeightForm::EXPERTS_GPTQ4:
+    case plan::WeightForm::DENSE_GPTQ4:
+      return index % 2 == 0 ? 4 : 2;
+    case plan::WeightForm::DENSE_INT8:
+      return index % 2 == 0 ? 16 : 2;
+    default:
+      break;
   }
   switch (weight.dtype()) {
     case plan::DType::U8:

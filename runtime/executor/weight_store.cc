@@ -166,7 +166,7 @@ absl::Status WeightStore::Bind(Device& device, Queue& queue) {
   if (total.table_bytes > 0) {
     GLM_ASSIGN_OR_RETURN(tables_,
                          device.Allocate(total.table_bytes, MemoryKind::kDevice,
-                                         "expert tables"));
+                                         "address tables"));
   }
   Uploader uploader(device, queue);
   uint64_t copy_at = 0, table_at = 0;

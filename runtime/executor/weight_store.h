@@ -1,6 +1,6 @@
 // `WeightStore` opens the weight files of a plan and turns each Weight into the
 // 8-byte value that a kernel argument of kind WEIGHT gets: the address of the
-// one piece (DENSE), or of a table of addresses (EXPERTS_*).
+// one piece (DENSE), or of a table of addresses (all other forms).
 //
 // On a device that can address mapped files the pieces are used in place; a
 // piece whose file offset breaks its element's alignment is copied. Elsewhere

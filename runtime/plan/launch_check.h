@@ -68,6 +68,9 @@ class LaunchCheck {
   void Input(uint32_t arg, uint64_t code, uint64_t elements);
   void Output(uint32_t arg, uint64_t code, uint64_t elements);
   void DenseWeight(uint32_t arg, uint64_t code, uint64_t elements);
+  // A weight of codes, `form` a WeightForm of one matrix.
+  void CodedWeight(uint32_t arg, uint64_t form, uint64_t outputs,
+                   uint64_t columns, uint64_t group);
   // An input or a dense weight.
   void Operand(uint32_t arg, DType dtype, uint64_t elements);
   void ExpertTable(uint32_t arg, uint64_t form, uint64_t code, uint64_t experts,

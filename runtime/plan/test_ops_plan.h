@@ -41,6 +41,14 @@ class OpsPlanBuilder {
     Launch("linear", few ? "Linear" : "LinearTile", {0, 1, 0, 70, 6},
            {few ? 3u : 2u, few ? 1u : (rows + 127) / 128, 1},
            {At("y"), W("w", {70, 6}), Out("z", {t, 70})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
+            Out("z4", {t, 9})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
+            Out("z8", {t, 9})});
     Launch("head_linear", few ? "HeadLinear" : "HeadLinearTile",
            {0, 1, 0, 2, 5, 3, 15, 3, 1, 0},
            {1, 2, few ? 1u : (rows + 127) / 128},
@@ -125,14 +133,16 @@ class OpsPlanBuilder {
   }
 
   // BF16; three extents are a table of experts. No data: --weights none.
-  Arg W(const char* name, std::vector<uint64_t> shape) {
+  Arg W(const char* name, std::vector<uint64_t> shape,
+        WeightForm form = WeightForm::DENSE, uint32_t group = 0) {
     const auto [at, fresh] =
         weights_.emplace(name, static_cast<uint32_t>(plan_.weights.size()));
     if (fresh) {
       WeightT& w = Add(plan_.weights);
       w.name = name;
       w.dtype = DType::BF16;
-      if (shape.size() == 3) w.form = WeightForm::EXPERTS_DENSE;
+      w.form = shape.size() == 3 ? WeightForm::EXPERTS_DENSE : form;
+      w.group = group;
       w.shape = std::move(shape);
     }
     return Arg(0, at->second, ArgKind::WEIGHT);

@@ -37,7 +37,11 @@ void GatherRows(LaunchCheck& l) {
 void Linear(LaunchCheck& l) {
   const uint64_t outputs = l.Param(3), columns = l.Param(4);
   l.Input(3, l.Param(0), Product({l.rows(), columns}));
-  l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  if (SizeOf(l.kernel().params()) == 5) {
+    l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  } else {
+    l.CodedWeight(4, l.Param(5), outputs, columns, l.Param(6));
+  }
   l.Output(5, l.Param(2), Product({l.rows(), outputs}));
   if (Named(l, "LinearTile")) {
     l.Grid(Tiles(outputs, 64), Tiles(l.rows(), 128));
@@ -214,12 +218,13 @@ struct Rule {
   uint32_t params;
   uint32_t args;
   void (*check)(LaunchCheck&);
+  uint32_t more_params = 0;  // of its other form
 };
 
 constexpr Rule kRules[] = {
     {"embed", {"Embed"}, 4, 6, Embed},
     {"gather_rows", {"GatherRows"}, 3, 6, GatherRows},
-    {"linear", {"Linear", "LinearTile"}, 5, 6, Linear},
+    {"linear", {"Linear", "LinearTile"}, 5, 6, Linear, 2},
     {"head_linear", {"HeadLinear", "HeadLinearTile"}, 10, 6, HeadLinear},
     {"expert_linear",
      {"ExpertLinear", "ExpertLinearTile"},
@@ -255,7 +260,9 @@ absl::Status ValidateLaunch(const Place& at, const Plan& plan,
   if (check.kernel().program() != nullptr) {
     CheckRowwise(check);
   } else if (const Rule* rule = RuleOf(Text(check.kernel().op()))) {
-    check.Counts(rule->params, rule->args);
+    const uint32_t more = rule->params + rule->more_params;
+    const bool other = SizeOf(check.kernel().params()) == more;
+    check.Counts(other ? more : rule->params, rule->args);
     if (check.status().ok()) rule->check(check);
   }
   return check.status();

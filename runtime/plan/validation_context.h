@@ -42,6 +42,17 @@ inline uint64_t DTypeBytes(DType dtype) {
   return 0;
 }
 
+// A form of integer codes with group scales.
+inline bool IsCoded(WeightForm form) {
+  return form == WeightForm::EXPERTS_GPTQ4 || form == WeightForm::DENSE_GPTQ4 ||
+         form == WeightForm::DENSE_INT8;
+}
+
+// A form of stacked experts, `shape` = [E, N, K].
+inline bool IsExperts(WeightForm form) {
+  return form == WeightForm::EXPERTS_DENSE || form == WeightForm::EXPERTS_GPTQ4;
+}
+
 inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
   uint64_t product;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;

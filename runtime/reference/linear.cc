@@ -162,4 +162,16 @@ void DequantizeGptq4(std::span<const int32_t> words,
   }
 }
 
+void DequantizeInt8(std::span<const int8_t> codes,
+                    std::span<const float> scales, int64_t rows,
+                    int64_t columns, int64_t group, std::span<float> values) {
+  const int64_t groups = (columns + group - 1) / group;
+  for (int64_t n = 0; n < rows; ++n) {
+    for (int64_t k = 0; k < columns; ++k) {
+      values[n * columns + k] = scales[n * groups + k / group] *
+                                static_cast<float>(codes[n * columns + k]);
+    }
+  }
+}
+
 }  // namespace glm::reference

@@ -10,6 +10,10 @@ glm.weight @dense : tensor<16x32xf16>
 glm.weight @stack experts : tensor<2x8x32xbf16> pieces [0, 0, 512, 0, 512, 512]
 // CHECK: glm.weight @codes experts : tensor<1x8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 1, 0, 32]
 glm.weight @codes experts : tensor<1x8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 1, 0, 32]
+// CHECK: glm.weight @int4 : tensor<16x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 256, 1, 0, 64]
+glm.weight @int4 : tensor<16x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 256, 1, 0, 64]
+// CHECK: glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
+glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
 
 // CHECK: glm.state @window : tensor<32x3xf32>
 // CHECK-NOT: tokens_per_row

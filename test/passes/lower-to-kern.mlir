@@ -199,3 +199,26 @@ func.func @no_kernel(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<
   %0 = arith.addi %ids, %ids : tensor<2xi32>
   return %0 : tensor<2xi32>
 }
+
+// -----
+
+// Quantised weights: WT is that of the scales, then follow the form and the group. Bytes
+// are those of codes and scales: 64 rows of 24 codes, of which the last 8 are a group of
+// their own.
+
+glm.weight @int4 : tensor<64x24xi4, #glm.group_quant<group = 16>>
+glm.weight @int8 : tensor<24x64xi8, #glm.group_quant<group = 48>>
+
+// CHECK-LABEL: func.func @quantised
+// CHECK:         kern.launch @Linear_0_2_0_64_24_3_16 grid [2, 1, 1]
+// CHECK-SAME:      weight_bytes = 1024 : i64
+// CHECK:         kern.launch @Linear_0_2_0_24_64_4_48 grid [1, 1, 1]
+// CHECK-SAME:      weight_bytes = 1632 : i64
+func.func @quantised(%x: tensor<1x24xf32>, %seqs: tensor<1x4xi32>, %rows: tensor<1xi32>) -> tensor<1x24xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %int4 = glm.get_weight @int4 : tensor<64x24xi4, #glm.group_quant<group = 16>>
+  %0 = glm.linear %x, %int4 : (tensor<1x24xf32>, tensor<64x24xi4, #glm.group_quant<group = 16>>) -> tensor<1x64xf32>
+  %int8 = glm.get_weight @int8 : tensor<24x64xi8, #glm.group_quant<group = 48>>
+  %1 = glm.linear %0, %int8 : (tensor<1x64xf32>, tensor<24x64xi8, #glm.group_quant<group = 48>>) -> tensor<1x24xf32>
+  return %1 : tensor<1x24xf32>
+}

@@ -20,6 +20,10 @@ module attributes {
   // The codes of a quantised weight are words of 32 bits.
   // CHECK-NEXT: plan.weight {dtype = i32, form = "EXPERTS_GPTQ4", group = 16 : i64, name = "codes", pieces = array<i64>, shape = array<i64: 2, 8, 32>}
   glm.weight @codes experts : tensor<2x8x32xi4, #glm.group_quant<group = 16>>
+  // CHECK-NEXT: plan.weight {dtype = i32, form = "DENSE_GPTQ4", group = 16 : i64, name = "int4", pieces = array<i64: 0, 0, 128, 0, 128, 32>, shape = array<i64: 8, 32>}
+  glm.weight @int4 : tensor<8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 0, 128, 32]
+  // CHECK-NEXT: plan.weight {dtype = i32, form = "DENSE_INT8", group = 128 : i64, name = "int8", pieces = array<i64>, shape = array<i64: 8, 32>}
+  glm.weight @int8 : tensor<8x32xi8, #glm.group_quant<group = 128>>
   // A slot is rounded up to 256 bytes.
   // CHECK-NEXT: plan.state {bytes_per_slot = 256 : i64, dtype = f32, name = "window", shape = array<i64: 8, 3>, tokens_per_row = 0 : i64}
   glm.state @window : tensor<8x3xf32>

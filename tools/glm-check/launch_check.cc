@@ -53,16 +53,23 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
   const plan::Weight* w = executor_.plan_file().plan().weights()->Get(index);
   std::vector<float> values;
   const WeightStore& store = executor_.weights();
-  if (w->form() == plan::WeightForm::EXPERTS_GPTQ4) {
-    const int64_t n = w->shape()->Get(1), k = w->shape()->Get(2);
-    for (uint64_t e = 0; e < w->shape()->Get(0); ++e) {
+  if (w->group() > 0) {  // pairs of codes and scales
+    const uint32_t rank = w->shape()->size();
+    const int64_t n = w->shape()->Get(rank - 2), k = w->shape()->Get(rank - 1);
+    for (uint32_t e = 0; e < w->pieces()->size() / 2; ++e) {
       const std::span<const std::byte> codes = store.PieceBytes(index, 2 * e);
       std::vector<int32_t> words(codes.size() / 4);
       std::memcpy(words.data(), codes.data(), words.size() * 4);
       const std::vector<float> scales =
           Widen(store.PieceBytes(index, 2 * e + 1), plan::DType::F16);
       std::vector<float> matrix(n * k);
-      reference::DequantizeGptq4(words, scales, n, k, w->group(), matrix);
+      if (w->form() == plan::WeightForm::DENSE_INT8) {
+        const auto* bytes = reinterpret_cast<const int8_t*>(codes.data());
+        reference::DequantizeInt8({bytes, codes.size()}, scales, n, k,
+                                  w->group(), matrix);
+      } else {
+        reference::DequantizeGptq4(words, scales, n, k, w->group(), matrix);
+      }
       values.insert(values.end(), matrix.begin(), matrix.end());
     }
   } else {

@@ -133,6 +133,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
   cmd->add_flag("--json", flags->json, "Print the summary as JSON");
   cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
+              "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
+              "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
   cmd->callback([flags, &result] {
     flags->options.commandLine = "glmc 0.1.0";

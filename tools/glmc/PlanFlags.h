@@ -17,7 +17,8 @@ struct PlanFlags {
   /// The options' group in --help.
   static constexpr const char *kGroup = "Plan";
 
-  std::string math = "bf16", fuse = "on", batches = "1";
+  std::string math = "bf16", fuse = "on", batches = "1", verify, dense = "bf16";
+  bool denseHead = false;
   int64_t prefillChunk = 256, maxContext = 0;
 
   /// Adds the options to `cmd`, which must not outlive this.
