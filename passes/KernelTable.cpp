@@ -71,6 +71,8 @@ struct Table {
   // Rows up to this many are a product of vectors: every weight is read once,
   // all rows stay in registers.
   static constexpr int64_t kGemvRows = 8;
+  // Tokens a sequence from which the delta rule goes by chunks of 16.
+  static constexpr int64_t kChunkTokens = 32;
 
   static TensorArg in(Value v) { return {v, false}; }
   static TensorArg out(Value v) { return {v, true}; }
@@ -233,10 +235,11 @@ struct Table {
     ArrayRef<int64_t> q = shapeOf(op.getQ());
     int64_t dv = shapeOf(op.getV())[2];
     KernelChoice k;
-    k.op = "delta_rule", k.templateName = "DeltaRule";
+    bool chunk = step.tokens >= kChunkTokens && q[2] <= 128;
+    k.op = "delta_rule", k.templateName = chunk ? "DeltaRuleChunk" : "DeltaRule";
     k.params = {code(op.getQ()), code(op.getResult()), q[1], q[2], dv};
     k.rows = step.rows();
-    k.grid = {q[1], step.sequences, 1};
+    k.grid = {chunk ? q[1] * tiles(dv, 64) : q[1], step.sequences, 1};
     k.args = {step.sequences,   in(op.getQ()),    in(op.getK()),
               in(op.getV()),    in(op.getGate()), in(op.getBeta()),
               StateArg{op.getStateAttr()},        out(op.getResult())};

@@ -100,7 +100,8 @@ void DeltaRule(LaunchCheck& l) {
   l.Input(8, kF32, Product({l.rows(), heads}));
   l.Slot(9, kF32, Product({heads, d, dv}));
   l.Output(11, l.Param(1), values);
-  l.Grid(heads, l.sequences());
+  const uint64_t blocks = Named(l, "DeltaRuleChunk") ? Tiles(dv, 64) : 1;
+  l.Grid(Product({heads, blocks}), l.sequences());
 }
 
 void LatentAppend(LaunchCheck& l) {
@@ -204,7 +205,7 @@ constexpr Rule kRules[] = {
      7,
      ExpertLinear},
     {"short_conv", {"ShortConv"}, 5, 9, ShortConv},
-    {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
+    {"delta_rule", {"DeltaRule", "DeltaRuleChunk"}, 5, 12, DeltaRule},
     {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
     {"kpool", {"KPool"}, 5, 11, KPool},
     {"index_scores", {"IndexScores"}, 6, 10, IndexScores},
