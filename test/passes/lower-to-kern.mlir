@@ -199,3 +199,32 @@ func.func @no_kernel(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<
   %0 = arith.addi %ids, %ids : tensor<2xi32>
   return %0 : tensor<2xi32>
 }
+
+// -----
+
+// The delta rule of a few tokens a sequence goes token by token, of many by chunks, with
+// a block for every 64 columns of a head.
+
+glm.state @delta : tensor<2x96x96xf32>
+// CHECK: kern.kernel @DeltaRule_0_0_2_96_96 "delta_rule" template "DeltaRule"
+// CHECK: kern.kernel @DeltaRuleChunk_0_0_2_96_96 "delta_rule" template "DeltaRuleChunk"
+
+// CHECK-LABEL: func.func @verify
+// CHECK:         kern.launch @DeltaRule_0_0_2_96_96 grid [2, 2, 1]
+func.func @verify(%x: tensor<62x2x96xf32>, %seqs: tensor<2x4xi32>, %beta: tensor<62x2xf32>) -> tensor<62x2x96xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 31 : i64} {
+  %0 = glm.delta_rule %x, %x, %x, %x, %beta, %seqs state(@delta)
+      : (tensor<62x2x96xf32>, tensor<62x2x96xf32>, tensor<62x2x96xf32>, tensor<62x2x96xf32>,
+         tensor<62x2xf32>, tensor<2x4xi32>) -> tensor<62x2x96xf32>
+  return %0 : tensor<62x2x96xf32>
+}
+
+// CHECK-LABEL: func.func @prefill
+// CHECK:         kern.launch @DeltaRuleChunk_0_0_2_96_96 grid [4, 2, 1]
+func.func @prefill(%x: tensor<64x2x96xf32>, %seqs: tensor<2x4xi32>, %beta: tensor<64x2xf32>) -> tensor<64x2x96xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 32 : i64} {
+  %0 = glm.delta_rule %x, %x, %x, %x, %beta, %seqs state(@delta)
+      : (tensor<64x2x96xf32>, tensor<64x2x96xf32>, tensor<64x2x96xf32>, tensor<64x2x96xf32>,
+         tensor<64x2xf32>, tensor<2x4xi32>) -> tensor<64x2x96xf32>
+  return %0 : tensor<64x2x96xf32>
+}
