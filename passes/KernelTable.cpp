@@ -71,6 +71,8 @@ struct Table {
   // Rows up to this many are a product of vectors: every weight is read once,
   // all rows stay in registers.
   static constexpr int64_t kGemvRows = 8;
+  // Tokens a sequence from which the delta rule goes by chunks of 16.
+  static constexpr int64_t kChunkTokens = 32;
 
   // What a block touches (Parts.h).
   static constexpr Split kWhole = {}, kRows = {true, 0}, kColumns = {false, 1},
@@ -291,14 +293,18 @@ struct Table {
     ArrayRef<int64_t> q = shapeOf(op.getQ());
     int64_t dv = shapeOf(op.getV())[2];
     KernelChoice k;
-    k.op = "delta_rule", k.templateName = "DeltaRule";
+    bool chunk = step.tokens >= kChunkTokens && q[2] <= 128;
+    k.op = "delta_rule", k.templateName = chunk ? "DeltaRuleChunk" : "DeltaRule";
     k.params = {code(op.getQ()), code(op.getResult()), q[1], q[2], dv};
     k.rows = step.rows();
-    k.grid = {q[1], step.sequences, 1}, k.parts = {step.sequences, q[1]};
+    k.grid = {chunk ? q[1] * tiles(dv, 64) : q[1], step.sequences, 1};
+    k.parts = {step.sequences, k.grid[0]};
+    // Several blocks of a head read all its keys.
+    Split split = k.grid[0] == q[1] ? kBoth : kRows;
     k.args = {step.sequences};
     for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getBeta()})
-      k.args.push_back(in(v, kBoth));
-    k.args.append({StateArg{op.getStateAttr()}, out(op.getResult(), kBoth)});
+      k.args.push_back(in(v, split));
+    k.args.append({StateArg{op.getStateAttr()}, out(op.getResult(), split)});
     k.memoryBytes = 2 * step.sequences * stateSlotBytes(state(op.getStateAttr()));
     for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getResult()})
       k.memoryBytes += tensorBytes(typeOf(v));

@@ -24,6 +24,7 @@ llvm::StringRef codegen::headerOf(llvm::StringRef name) {
       .Case("ExpertLinear", "glm/expert_linear.h")
       .Case("ShortConv", "glm/short_conv.h")
       .Case("DeltaRule", "glm/delta_rule.h")
+      .Case("DeltaRuleChunk", "glm/delta_rule_chunk.h")
       .Case("LatentAppend", "glm/latent_append.h")
       .Case("KPool", "glm/kpool.h")
       .Case("IndexScores", "glm/index_scores.h")

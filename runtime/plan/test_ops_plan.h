@@ -68,7 +68,8 @@ class OpsPlanBuilder {
     Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4, 2}, {2, sequences, 1},
            {S(sequences), At("x"), W("wc", {6, 4}),
             State("window", DType::F32, {6, 3}), S(256), Out("c", {t, 6})});
-    Launch("delta_rule", "DeltaRule", {0, 0, 2, 3, 3}, {2, sequences, 1},
+    Launch("delta_rule", few ? "DeltaRule" : "DeltaRuleChunk", {0, 0, 2, 3, 3},
+           {2, sequences, 1},
            {S(sequences), At("x"), At("c"), At("y"), At("x"), At("z"),
             State("delta", DType::F32, {2, 3, 3}), S(256), Out("o", {t, 6})});
     Launch("latent_append", "LatentAppend", {0, 1, 6}, {rows, 1, 1},

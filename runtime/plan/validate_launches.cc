@@ -127,7 +127,8 @@ void DeltaRule(LaunchCheck& l) {
   l.Input(8, kF32, Product({l.rows(), heads}));
   l.Slot(9, kF32, Product({heads, d, dv}));
   l.Output(11, l.Param(1), values);
-  l.Grid(heads, l.sequences());
+  const uint64_t blocks = Named(l, "DeltaRuleChunk") ? Tiles(dv, 64) : 1;
+  l.Grid(Product({heads, blocks}), l.sequences());
 }
 
 void LatentAppend(LaunchCheck& l) {
@@ -234,7 +235,7 @@ constexpr Rule kRules[] = {
     {"linear_parts", {"LinearParts"}, 6, 6, LinearParts},
     {"sum_parts", {"SumParts"}, 3, 5, SumParts},
     {"short_conv", {"ShortConv"}, 6, 9, ShortConv},
-    {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
+    {"delta_rule", {"DeltaRule", "DeltaRuleChunk"}, 5, 12, DeltaRule},
     {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
     {"kpool", {"KPool"}, 5, 11, KPool},
     {"index_scores", {"IndexScores"}, 6, 10, IndexScores},

@@ -349,6 +349,9 @@ bool CodeObject::Run(const Launch& launch, std::string* error,
         state ^= state << 17;
         return state;
       };
+      // Instructions that a wave may get at a time.
+      const u64 most[] = {97, 4096, ~u64{0} - 1};
+      const u64 stretch = most[(launch.seed + b) % 3];
       for (bool live = true; live;) {
         if (launch.seed) {
           for (int i = int(count) - 1; i > 0; i--) {
@@ -361,7 +364,7 @@ bool CodeObject::Run(const Launch& launch, std::string* error,
           Wave& wave = *waves[i];
           if (!wave.done && !waiting[i]) {
             ran = true;
-            const u64 slice = launch.seed ? 1 + random() % 97 : ~u64{0};
+            const u64 slice = launch.seed ? 1 + random() % stretch : ~u64{0};
             waiting[i] = image_->RunWave(wave, launch.max_instructions, slice);
           }
           live |= !wave.done;

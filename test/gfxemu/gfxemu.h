@@ -37,7 +37,8 @@ struct Launch {
   uint64_t end_block = ~uint64_t{0};
   uint32_t dynamic_lds = 0;
   // 0: waves one after the other, each up to its next barrier. Else: waves in
-  // random order for random stretches, the same for the same seed.
+  // random order, the same for the same seed, by turns and by block for short
+  // stretches, for long ones, or up to their next barriers.
   uint64_t seed = 0;
   uint64_t max_instructions = uint64_t{1} << 32;  // a wave
 };

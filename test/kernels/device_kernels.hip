@@ -1,6 +1,7 @@
 // The kernels of the tests as device code: one code object for all of them.
 
 #include "glm/delta_rule.h"
+#include "glm/delta_rule_chunk.h"
 #include "glm/expert_linear.h"
 #include "glm/index_scores.h"
 #include "glm/kpool.h"
@@ -24,9 +25,11 @@ using kernel::BF16;
 using kernel::F16;
 using kernel::F32;
 
+#include "test/kernels/delta_rule_kernels.inc"
 #include "test/kernels/dense_kernels.inc"
 #include "test/kernels/row_kernels.inc"
 #include "test/kernels/sequence_kernels.inc"
+#include "test/kernels/top_k_kernels.inc"
 
 }  // namespace
 }  // namespace glm

@@ -41,7 +41,7 @@ void LaunchKernel(KernelEntry entry, const std::vector<uint64_t>& words,
   launch.end_block = end;
   launch.seed = seed;
   std::string error;
-  ASSERT_TRUE(DeviceKernels().Run(launch, &error)) << error;
+  ASSERT_TRUE(DeviceKernels().Run(launch, &error)) << error << "; seed " << seed;
 }
 
 }  // namespace glm

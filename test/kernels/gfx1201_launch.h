@@ -20,8 +20,8 @@ struct KernelEntry {
   const char* name;
 };
 
-// One wave after the other, then random schedules.
-inline constexpr uint32_t kLaunchOrders = 3;
+// One wave after the other, then random schedules of each kind (gfxemu.h).
+inline constexpr uint32_t kLaunchOrders = 7;
 
 // Memory that a kernel may touch; anything else is an error.
 struct Visible {

@@ -222,3 +222,32 @@ func.func @quantised(%x: tensor<1x24xf32>, %seqs: tensor<1x4xi32>, %rows: tensor
   %1 = glm.linear %0, %int8 : (tensor<1x64xf32>, tensor<24x64xi8, #glm.group_quant<group = 48>>) -> tensor<1x24xf32>
   return %1 : tensor<1x24xf32>
 }
+
+// -----
+
+// The delta rule of a few tokens a sequence goes token by token, of many by chunks, with
+// a block for every 64 columns of a head.
+
+glm.state @delta : tensor<2x96x96xf32>
+// CHECK: kern.kernel @DeltaRule_0_0_2_96_96 "delta_rule" template "DeltaRule"
+// CHECK: kern.kernel @DeltaRuleChunk_0_0_2_96_96 "delta_rule" template "DeltaRuleChunk"
+
+// CHECK-LABEL: func.func @verify
+// CHECK:         kern.launch @DeltaRule_0_0_2_96_96 grid [2, 2, 1]
+func.func @verify(%x: tensor<62x2x96xf32>, %seqs: tensor<2x4xi32>, %beta: tensor<62x2xf32>) -> tensor<62x2x96xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 31 : i64} {
+  %0 = glm.delta_rule %x, %x, %x, %x, %beta, %seqs state(@delta)
+      : (tensor<62x2x96xf32>, tensor<62x2x96xf32>, tensor<62x2x96xf32>, tensor<62x2x96xf32>,
+         tensor<62x2xf32>, tensor<2x4xi32>) -> tensor<62x2x96xf32>
+  return %0 : tensor<62x2x96xf32>
+}
+
+// CHECK-LABEL: func.func @prefill
+// CHECK:         kern.launch @DeltaRuleChunk_0_0_2_96_96 grid [4, 2, 1]
+func.func @prefill(%x: tensor<64x2x96xf32>, %seqs: tensor<2x4xi32>, %beta: tensor<64x2xf32>) -> tensor<64x2x96xf32>
+    attributes {glm.sequences = 2 : i64, glm.tokens = 32 : i64} {
+  %0 = glm.delta_rule %x, %x, %x, %x, %beta, %seqs state(@delta)
+      : (tensor<64x2x96xf32>, tensor<64x2x96xf32>, tensor<64x2x96xf32>, tensor<64x2x96xf32>,
+         tensor<64x2xf32>, tensor<2x4xi32>) -> tensor<64x2x96xf32>
+  return %0 : tensor<64x2x96xf32>
+}

@@ -18,6 +18,16 @@ GLM_FN int64_t GridZ() { return __builtin_amdgcn_workgroup_id_z(); }
 // A value that all lanes of the wave have, as one that the compiler knows so.
 GLM_FN int Uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
 
+// The uniform value, but the compiler no longer knows how it came about.
+GLM_FN int64_t Opaque(int64_t value) {
+  asm("" : "+s"(value));
+  return value;
+}
+
+// The value is computed here: neither later, which would keep what it is made
+// of, nor together with all that follows.
+GLM_FN void Settle(float& value) { asm volatile("" : "+v"(value)::"memory"); }
+
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -46,6 +56,11 @@ GLM_FN float Exchange(float value) {
     return __builtin_bit_cast(float, __builtin_amdgcn_update_dpp(
                                          0, v, 0x160 + kMask, 0xf, 0xf, true));
   }
+}
+
+// The value of one lane, the same for all.
+GLM_FN int FromLane(int value, int lane) {
+  return __builtin_amdgcn_readlane(value, lane);
 }
 
 GLM_FN uint32_t Ballot(bool vote) { return __builtin_amdgcn_ballot_w32(vote); }

@@ -105,6 +105,19 @@ GLM_FN void Each(Block&, int64_t n, F f) {
   Barrier();
 }
 
+template <int64_t M, int64_t N, class From, class To>
+GLM_FN void Stage(Block&, From load, To store) {
+  constexpr uint32_t kRow = N;
+  decltype(load(int64_t(), int64_t())) loaded[Spread<M * N>::kSlots];
+  EachOwn<M * N>([&](int64_t i, int64_t slot) {
+    loaded[slot] = load(uint32_t(i) / kRow, uint32_t(i) % kRow);
+  });
+  EachOwn<M * N>([&](int64_t i, int64_t slot) {
+    store(uint32_t(i) / kRow, uint32_t(i) % kRow, loaded[slot]);
+  });
+  Barrier();
+}
+
 // --------------------------------------------------------------- reductions
 
 // The same sum in every lane; the order of additions is fixed.
@@ -274,6 +287,16 @@ GLM_FN Lanes SumLanes(Lanes v) {
   if constexpr (kParts >= 2) v += Exchange<16>(v);
   return v;
 }
+
+// A register array holds one column a work-item.
+template <int64_t D, int64_t N>
+struct LaneMatrix {
+  static_assert(N * LaneParts<D, N>() <= kThreads, "one call a work-item");
+  Lanes values[kLaneRows<D, N>];
+  GLM_FN Lanes* At(int64_t) { return values; }
+};
+
+inline constexpr int64_t kLaneSums = 2;
 
 }  // namespace glm::kernel
 

@@ -53,6 +53,13 @@ GLM_FN void Each(Block&, int64_t n, F f) {
   for (int64_t i = 0; i < n; ++i) f(i);
 }
 
+template <int64_t M, int64_t N, class From, class To>
+GLM_FN void Stage(Block& block, From load, To store) {
+  for (int64_t i = 0; i < M; ++i) {
+    Each<N>(block, [&](int64_t j, int64_t) { store(i, j, load(i, j)); });
+  }
+}
+
 template <class F>
 GLM_FN float Sum(Block&, int64_t n, F f) {
 #pragma clang fp reassociate(on)
@@ -164,6 +171,18 @@ template <int64_t D, int64_t N>
 GLM_FN Lanes SumLanes(Lanes value) {
   return value;
 }
+
+template <int64_t D, int64_t N>
+struct LaneMatrix {
+  Lanes values[CeilDiv(N, kLanes)][D];
+  GLM_FN Lanes* At(int64_t i) { return values[i / kLanes]; }
+};
+
+// Registers for them and for a row of what they multiply.
+inline constexpr int64_t kLaneSums = kVector == 16 ? 4 : 2;
+
+GLM_FN void Settle(Lanes&) {}
+GLM_FN int64_t Opaque(int64_t value) { return value; }
 
 // -------------------------------------------------------------------- entry
 
