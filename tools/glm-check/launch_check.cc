@@ -55,8 +55,8 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
   const WeightStore& store = executor_.weights();
   if (w->form() == plan::WeightForm::EXPERTS_GPTQ4) {
     const int64_t n = w->shape()->Get(1), k = w->shape()->Get(2);
-    for (uint64_t e = 0; e < w->shape()->Get(0); ++e) {
-      const std::span<const std::byte> codes = store.PieceBytes(index, 2 * e);
+    for (uint32_t e = 0; e < store.DistinctExperts(index); ++e) {
+      const std::vector<std::byte> codes = store.PieceBytes(index, 2 * e);
       std::vector<int32_t> words(codes.size() / 4);
       std::memcpy(words.data(), codes.data(), words.size() * 4);
       const std::vector<float> scales =
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
       values.insert(values.end(), matrix.begin(), matrix.end());
     }
   } else {
-    for (uint32_t p = 0; p < w->pieces()->size(); ++p) {
+    for (uint32_t p = 0; p < store.DistinctExperts(index); ++p) {
       const std::vector<float> part = Widen(store.PieceBytes(index, p), w->dtype());
       values.insert(values.end(), part.begin(), part.end());
     }
@@ -141,6 +141,8 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
     case plan::ArgKind::WEIGHT: {
       GLM_ASSIGN_OR_RETURN(operand.weight, WeightValues(arg->index()));
       operand.argument.f32 = *operand.weight;
+      operand.argument.distinct_experts =
+          executor_.weights().DistinctExperts(arg->index());
       return absl::OkStatus();
     }
     case plan::ArgKind::SCALAR:
