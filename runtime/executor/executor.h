@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,11 +45,18 @@ struct ExecutorOptions {
   // device has available.
   uint64_t memory_limit = 0;
 
+  // Weights from a generator instead of files; also runs plans that were
+  // compiled without weights.
+  std::optional<SyntheticWeights> synthetic;
+
   // Take the fingerprint of each weight file and compare it with the plan's.
   bool check_weights = true;
 
   // While fingerprints are taken: bytes done, bytes to do of all files.
   std::function<void(uint64_t done, uint64_t total)> on_weights_read;
+
+  // While weights are copied to the device, or made: bytes done, bytes to do.
+  std::function<void(uint64_t done, uint64_t total)> on_weights_loaded;
 
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;

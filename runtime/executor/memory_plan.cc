@@ -57,7 +57,8 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
   memory.slots = options.slots;
   if (const auto* weights = plan.weights()) {
     for (const plan::Weight* weight : *weights) {
-      const WeightLayout layout = LayOut(*weight, options.map_weights);
+      const WeightLayout layout =
+          LayOut(*weight, {options.map_weights, options.synthetic});
       memory.weights_mapped += layout.mapped_bytes;
       memory.weights_copied += layout.copied_bytes;
       memory.tables += layout.table_bytes;

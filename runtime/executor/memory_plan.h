@@ -4,9 +4,11 @@
 #define GLM_RUNTIME_EXECUTOR_MEMORY_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/plan_reader.h"
 
 namespace glm {
@@ -42,6 +44,7 @@ struct PlacementOptions {
   uint32_t slots = 1;
   bool map_weights = true;  // Device::SupportsMappedWeights
   bool staging = false;     // device memory is out of the host's reach
+  std::optional<SyntheticWeights> synthetic = {};  // instead of weight files
 };
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options);

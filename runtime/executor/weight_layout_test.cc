@@ -20,7 +20,7 @@ WeightLayout LayoutOf(plan::WeightForm form, uint64_t codes, uint64_t scales,
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(plan::Weight::Pack(builder, &weight));
   return LayOut(*flatbuffers::GetRoot<plan::Weight>(builder.GetBufferPointer()),
-                map_weights);
+                {.map = map_weights});
 }
 
 TEST(WeightLayoutTest, CodesOfInt8StartAtSixteenBytes) {

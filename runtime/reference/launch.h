@@ -36,6 +36,9 @@ class Launch {
   std::span<float> Floats(size_t index, int64_t length);
   std::span<int32_t> Ints(size_t index, int64_t length);
 
+  // Experts that the weight at `index` holds, of `experts`.
+  int64_t DistinctExperts(size_t index, int64_t experts) const;
+
   // Row t is token t % N of sequence t / N.
   bool Valid(int64_t row) const;
   int64_t sequences() const { return sequences_; }

@@ -1,6 +1,23 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
+
+// sum_k x[k] w[k], in parts that do not wait for each other.
+double Dot(std::span<const float> x, std::span<const float> w) {
+  constexpr size_t kParts = 8;
+  double parts[kParts] = {};
+  size_t k = 0;
+  for (; k + kParts <= x.size(); k += kParts) {
+    for (size_t i = 0; i < kParts; ++i) parts[i] += double{x[k + i]} * w[k + i];
+  }
+  double sum = 0.0;
+  for (; k < x.size(); ++k) sum += double{x[k]} * w[k];
+  for (const double part : parts) sum += part;
+  return sum;
+}
+
+}  // namespace
 
 // y[t, n] = sum_k x[t, k] w[n, k]
 bool Linear(Launch& launch) {
@@ -15,11 +32,9 @@ bool Linear(Launch& launch) {
   for (int64_t t = 0; t < launch.rows(); ++t) {
     if (!launch.Valid(t)) continue;
     for (int64_t n = 0; n < outputs; ++n) {
-      double sum = 0.0;
-      for (int64_t k = 0; k < columns; ++k) {
-        sum += double{x[t * columns + k]} * w[n * columns + k];
-      }
-      y[t * outputs + n] = Rounded(sum, dtype);
+      y[t * outputs + n] = Rounded(
+          Dot(x.subspan(t * columns, columns), w.subspan(n * columns, columns)),
+          dtype);
     }
   }
   return true;
@@ -127,7 +142,8 @@ bool ExpertLinear(Launch& launch) {
   const auto x =
       launch.Floats(3, (per_slot ? places : launch.rows()) * columns);
   const auto ids = launch.Ints(4, places);
-  const auto w = launch.Floats(5, experts * outputs * columns);
+  const int64_t distinct = launch.DistinctExperts(5, experts);
+  const auto w = launch.Floats(5, distinct * outputs * columns);
   const auto y = launch.Floats(6, places * outputs);
   if (!launch.ok()) return false;
 
@@ -138,10 +154,9 @@ bool ExpertLinear(Launch& launch) {
     for (int64_t n = 0; n < outputs; ++n) {
       double sum = 0.0;
       if (expert >= 0 && expert < experts) {
-        for (int64_t k = 0; k < columns; ++k) {
-          sum += double{x[row * columns + k]} *
-                 w[(expert * outputs + n) * columns + k];
-        }
+        sum = Dot(
+            x.subspan(row * columns, columns),
+            w.subspan((expert % distinct * outputs + n) * columns, columns));
       }
       y[place * outputs + n] = Rounded(sum, dtype);
     }

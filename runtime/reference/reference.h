@@ -38,13 +38,15 @@ namespace glm::reference {
 // A buffer, weight or state sets one of the spans; a state's covers all slots.
 // A scalar sets `integer` or `real`; the stride of a state is in elements of
 // its span, not bytes. A weight is its values, [Nout, K] or stacked [E, Nout,
-// K], whatever its form (see DequantizeGptq4, DequantizeInt8). Absent `seqs` is
-// an empty argument.
+// K], whatever its form (see DequantizeGptq4, DequantizeInt8); where experts
+// repeat, those of the first period are enough. Absent `seqs` is an empty
+// argument.
 struct Argument {
   std::span<float> f32 = {};
   std::span<int32_t> i32 = {};
   int64_t integer = 0;
   float real = 0.0f;
+  int64_t distinct_experts = 0;  // n > 0: expert e is expert e mod n of f32
 };
 
 struct Call {

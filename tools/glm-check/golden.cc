@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/status_macros.h"
-#include "runtime/device/host/host_device.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/device/device_choice.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/comparison.h"
 
@@ -21,6 +21,7 @@ struct Flags {
   std::string golden;
   std::string baseline;
   std::string weights;
+  tools::DeviceChoice device;
   double rel_bound = 5e-5;
   double step_bound = 1e-3;
   double mean_bound = 0.15;
@@ -241,10 +242,13 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
   GLM_ASSIGN_OR_RETURN(const std::vector<GoldenCase> golden,
                        ReadGolden(flags.golden));
-  GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({}));
+  GLM_ASSIGN_OR_RETURN(const tools::OpenedDevice opened,
+                       tools::OpenDevice(flags.device, *plan));
+  Device& device = *opened.device;
+  if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
   ExecutorOptions options;
   options.weights_dir = flags.weights;
-  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, *device, options));
+  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, device, options));
   const uint32_t vocab = executor->model().vocab;
 
   std::vector<CaseResult> results;
@@ -313,6 +317,7 @@ void AddGolden(CLI::App& app, int& result) {
                   "bf16 plans: a golden file of the reference's own bf16 run; its mean "
                   "error becomes the bound");
   cmd->add_option("--weights", flags->weights, "Folder of the weight files");
+  tools::AddDeviceOption(*cmd, flags->device);
   cmd->add_option("--rel-bound", flags->rel_bound,
                   "fp32 plans: relative L2 of each tensor (default 5e-5)");
   cmd->add_option("--step-bound", flags->step_bound,

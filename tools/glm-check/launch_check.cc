@@ -56,8 +56,8 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
   if (w->group() > 0) {  // pairs of codes and scales
     const uint32_t rank = w->shape()->size();
     const int64_t n = w->shape()->Get(rank - 2), k = w->shape()->Get(rank - 1);
-    for (uint32_t e = 0; e < w->pieces()->size() / 2; ++e) {
-      const std::span<const std::byte> codes = store.PieceBytes(index, 2 * e);
+    for (uint32_t e = 0; e < store.DistinctExperts(index); ++e) {
+      const std::vector<std::byte> codes = store.PieceBytes(index, 2 * e);
       std::vector<int32_t> words(codes.size() / 4);
       std::memcpy(words.data(), codes.data(), words.size() * 4);
       const std::vector<float> scales =
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
       values.insert(values.end(), matrix.begin(), matrix.end());
     }
   } else {
-    for (uint32_t p = 0; p < w->pieces()->size(); ++p) {
+    for (uint32_t p = 0; p < store.DistinctExperts(index); ++p) {
       const std::vector<float> part = Widen(store.PieceBytes(index, p), w->dtype());
       values.insert(values.end(), part.begin(), part.end());
     }
@@ -183,6 +183,8 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
     case plan::ArgKind::WEIGHT: {
       GLM_ASSIGN_OR_RETURN(operand.weight, WeightValues(arg->index()));
       operand.argument.f32 = *operand.weight;
+      operand.argument.distinct_experts =
+          executor_.weights().DistinctExperts(arg->index());
       return absl::OkStatus();
     }
     case plan::ArgKind::SCALAR:

@@ -106,7 +106,7 @@ std::string ProfileTable(const std::vector<KernelProfile>& kernels,
   bool marked = false;
   for (const KernelProfile& kernel : kernels) {
     const double rate = kernel.seconds > 0 ? kernel.bytes / kernel.seconds : 0;
-    const bool beyond = rate > bandwidth;
+    const bool beyond = bandwidth > 0 && rate > bandwidth;
     marked |= beyond;
     std::snprintf(line.data(), line.size(),
                   "%-44s %8u %10.1f %5.1f%% %10s %8.2f %8.2f%s\n",

@@ -31,6 +31,9 @@ class DeviceTest : public ::testing::TestWithParam<Backend> {
       GTEST_SKIP() << GetParam().name << ": " << it->second;
     }
     auto device = GetParam().create();
+    if (GetParam().optional && absl::IsUnavailable(device.status())) {
+      GTEST_SKIP() << device.status().message();
+    }
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
     queue_ = *device_->CreateQueue();
@@ -45,7 +48,9 @@ class DeviceTest : public ::testing::TestWithParam<Backend> {
 
   std::string Image() {
     std::ifstream file(GetParam().image_path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string image{std::istreambuf_iterator<char>(file), {}};
+    if (GetParam().text) image.push_back(0);
+    return image;
   }
 
   const Kernel* Find(const char* name) {
