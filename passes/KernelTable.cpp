@@ -347,11 +347,13 @@ struct Table {
     auto pools = cast<RankedTensorType>(state(op.getStateAttr()).getType());
     int64_t columns = shapeOf(op.getScores())[1];
     KernelChoice k;
-    k.op = "index_scores", k.templateName = "IndexScores";
+    k.op = "index_scores", k.templateName = "IndexScores", k.rows = step.rows();
+    // As many rows as the tile has room for, but few where a step has few: their
+    // products lie in shared memory.
+    int64_t together = std::clamp<int64_t>(128 / q[1], 1, k.rows <= kGemvRows ? 1 : 32);
     k.params = {code(op.getQuery()), code(op.getWeights()),
                 dtypeCode(pools.getElementType()), q[1], q[2],
-                static_cast<int64_t>(op.getPool())};
-    k.rows = step.rows();
+                static_cast<int64_t>(op.getPool()), together};
     k.grid = {tiles(columns, 64), tiles(k.rows, 32), 1};
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getQuery()), in(op.getWeights()), StateArg{op.getStateAttr()},

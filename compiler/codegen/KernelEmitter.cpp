@@ -288,9 +288,17 @@ private:
   FailureOr<std::string> chainText(ArrayRef<kern::ChainOp> equal, int64_t firstBlock,
                                    int64_t firstWord, int64_t words);
 
-  void entry(kern::KernelOp kernel, int64_t arguments, StringRef function) {
-    body += llvm::formatv("GLM_KERNEL({0}, {1}, {2}, {3})\n\n", kernel.getSymName(),
-                          kernel.getThreads(), arguments, function);
+  /// `waiting`: blocks that hold their place while they wait for others.
+  void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
+             StringRef function) {
+    body += waiting ? llvm::formatv("GLM_GROUP({0}, {1}, {2}, {3}, {4})\n\n",
+                                    kernel.getSymName(), kernel.getThreads(),
+                                    arguments, waiting, function)
+                          .str()
+                    : llvm::formatv("GLM_KERNEL({0}, {1}, {2}, {3})\n\n",
+                                    kernel.getSymName(), kernel.getThreads(),
+                                    arguments, function)
+                          .str();
     kernels.push_back(kernel.getSymName().str());
   }
 
@@ -327,8 +335,14 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::LaunchOp example) {
   FailureOr<std::string> name = function(kernel);
   if (failed(name))
     return failure();
-  entry(kernel, example.getArgs().size(), "glm::kernel::" + *name);
+  entry(kernel, example.getArgs().size(), 0, "glm::kernel::" + *name);
   return success();
+}
+
+/// T of a launch: its third argument.
+int64_t rowsOf(kern::LaunchOp launch) {
+  auto rows = launch.getArgs()[2].getDefiningOp<arith::ConstantOp>();
+  return cast<IntegerAttr>(rows.getValue()).getInt();
 }
 
 /// The blocks of chains that differ only in their arguments.
@@ -355,10 +369,11 @@ FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
     if (failed(name))
       return failure();
     ArrayRef<int64_t> parts = *launch.getParts(), grid = launch.getGrid();
-    os << llvm::formatv("    EachPart<{0}, {1}, {2}, {3}, {4}>(block, r, x, [&](Block& of) "
-                        "{{\n      {5}(of, own.From({6}));\n    });\n",
-                        parts[0] / chain.getRows(), parts[1] / chain.getColumns(),
-                        parts[1], grid[0], grid[1], *name, word);
+    os << llvm::formatv(
+        "    EachPart<{0}, {1}, {2}, {3}, {4}, {5}>(block, r, x, [&](auto& of) "
+        "{{\n      {6}(of, own.From({7}));\n    });\n",
+        parts[0] / chain.getRows(), parts[1] / chain.getColumns(), parts[1], grid[0],
+        grid[1], rowsOf(launch), *name, word);
     word += launch.getArgs().size();
   }
   return text;
@@ -372,7 +387,7 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
          llvm::all_of(llvm::zip(x, y), [](auto both) {
            auto [p, q] = both;
            return p.getKernel() == q.getKernel() && p.getGrid() == q.getGrid() &&
-                  p.getArgs().size() == q.getArgs().size();
+                  rowsOf(p) == rowsOf(q);
          });
 }
 
@@ -424,7 +439,10 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
                         "  const int64_t b = block.x;\n{1}}\n\n}  // namespace "
                         "glm::kernel\n",
                         kernel.getSymName(), text);
-  entry(kernel, word, ("glm::kernel::" + kernel.getSymName() + "_body").str());
+  int64_t waiting = 0;
+  for (kern::ChainOp chain : chains)
+    waiting += chain.getPhase() > 0 ? chain.getBlocks() : 0;
+  entry(kernel, word, waiting, ("glm::kernel::" + kernel.getSymName() + "_body").str());
   return success();
 }
 

@@ -78,7 +78,7 @@ class OpsPlanBuilder {
            {S(sequences), At("x"), At("y"), W("ape", {4, 6}),
             State("tail", DType::BF16, {3, 2, 6}), S(256),
             State("pools", DType::BF16, {4, 6}), S(256)});
-    Launch("index_scores", "IndexScores", {0, 0, 1, 1, 6, 4},
+    Launch("index_scores", "IndexScores", {0, 0, 1, 1, 6, 4, 1},
            {1, (rows + 31) / 32, 1},
            {At("x"), At("y"), State("pools", DType::BF16, {4, 6}), S(256),
             S(0x3f800000), Out("scores", {t, 4}), S(4)});

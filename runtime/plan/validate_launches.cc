@@ -238,7 +238,7 @@ constexpr Rule kRules[] = {
     {"delta_rule", {"DeltaRule", "DeltaRuleChunk"}, 5, 12, DeltaRule},
     {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
     {"kpool", {"KPool"}, 5, 11, KPool},
-    {"index_scores", {"IndexScores"}, 6, 10, IndexScores},
+    {"index_scores", {"IndexScores"}, 7, 10, IndexScores},
     {"top_k", {"TopK"}, 2, 6, TopK},
     {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
     {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},

@@ -40,6 +40,8 @@
 //   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
+//   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
+//                            of which `waiting` blocks wait (phases.h)
 //
 // Iterations of one Each, Sum or Max are independent: what one index stores,
 // another index of the same loop must not load. What a word stored is there for

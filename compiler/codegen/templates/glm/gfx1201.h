@@ -5,7 +5,12 @@
 
 #ifdef __AMDGCN__
 
-#define GLM_WORK_ITEMS(n) __attribute__((amdgpu_flat_work_group_size(n, n)))
+// Work-items of a block, and blocks that wait: on 64 compute units, with as many
+// waves a SIMD as hold them and one block more (decisions/0014).
+#define GLM_WORK_ITEMS(n, waiting)                        \
+  __attribute__((amdgpu_flat_work_group_size(n, n),       \
+                 amdgpu_waves_per_eu((waiting) == 0 ? 1   \
+                                                    : (n) / 64 * ((waiting) / 64 + 1))))
 
 namespace glm::kernel {
 
@@ -27,6 +32,17 @@ GLM_FN int64_t Opaque(int64_t value) {
 // The value is computed here: neither later, which would keep what it is made
 // of, nor together with all that follows.
 GLM_FN void Settle(float& value) { asm volatile("" : "+v"(value)::"memory"); }
+
+// The launch's arguments where the hardware put them: no copy is made to index.
+GLM_FN const uint64_t* Arguments(const uint64_t*) {
+  return (const uint64_t*)__builtin_amdgcn_kernarg_segment_ptr();
+}
+
+// The same number, but loads that it addresses stay where they are written.
+GLM_FN int LateIndex(int index) {
+  asm volatile("" : "+s"(index));
+  return index;
+}
 
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() {

@@ -25,6 +25,8 @@ GLM_FN int Wave() { return Uniform(Thread() / kLanesOfWave); }
 
 // Position of the block in the grid.
 struct Block {
+  // Most rows that a launch may have, where the kernel was made for few.
+  static constexpr int64_t kRows = int64_t{1} << 31;
   int64_t x;
   int64_t y;
   int64_t z;
@@ -39,7 +41,11 @@ struct Words {
 struct Args {
   const uint64_t* words;
 
-  GLM_FN Args From(int64_t index) const { return Args{words + index}; }
+  // The arguments of a launch inside a group. Those of all launches at once
+  // would not fit the scalar registers: they are loaded where they are used.
+  GLM_FN Args From(int64_t index) const {
+    return Args{words + LateIndex(int(index))};
+  }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
@@ -300,11 +306,14 @@ inline constexpr int64_t kLaneSums = 2;
 
 }  // namespace glm::kernel
 
-#define GLM_KERNEL(name, threads, arg_count, ...)                              \
+#define GLM_KERNEL(name, threads, arg_count, ...) \
+  GLM_GROUP(name, threads, arg_count, 0, __VA_ARGS__)
+
+#define GLM_GROUP(name, threads, arg_count, waiting, ...)                      \
   static_assert(threads == ::glm::kernel::kThreads, "one size of block");      \
-  extern "C" __attribute__((global)) GLM_WORK_ITEMS(threads) void name(        \
+  extern "C" __attribute__((global)) GLM_WORK_ITEMS(threads, waiting) void name( \
       const ::glm::kernel::Words<arg_count> words) {                           \
-    const ::glm::kernel::Args args{words.words};                               \
+    const ::glm::kernel::Args args{::glm::kernel::Arguments(words.words)};     \
     ::glm::kernel::Block block{::glm::kernel::GridX(), ::glm::kernel::GridY(), \
                                ::glm::kernel::GridZ()};                        \
     __VA_ARGS__(block, args);                                                  \

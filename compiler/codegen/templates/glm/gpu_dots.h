@@ -44,17 +44,22 @@ GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
   return v;
 }
 
-// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
-template <class F>
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
+// which are at most kMost: what cannot be costs no registers.
+template <int64_t kMost, class F>
 GLM_FN void WithRows(int64_t rows, F f) {
-  if (rows <= 1) {
+  if (kMost <= 1 || rows <= 1) {
     f.template operator()<1>();
-  } else if (rows <= 2) {
-    f.template operator()<2>();
-  } else if (rows <= 4) {
-    f.template operator()<4>();
-  } else {
-    f.template operator()<8>();
+  } else if constexpr (kMost > 1) {
+    if (kMost <= 2 || rows <= 2) {
+      f.template operator()<2>();
+    } else if constexpr (kMost > 2) {
+      if (kMost <= 4 || rows <= 4) {
+        f.template operator()<4>();
+      } else if constexpr (kMost > 4) {
+        f.template operator()<8>();
+      }
+    }
   }
 }
 
@@ -79,10 +84,11 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
 // out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
 // number of outputs. A wave takes O outputs at a time; its lanes share the
 // columns, 8 each.
-template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
+          class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = R == 8 ? 2 : 4;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
@@ -141,7 +147,7 @@ GLM_FN void WithPairs(bool pair, F f) {
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<8>(rows, [&]<int R>() {
     const float* c[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) c[r] = c_row(Least(r, rows - 1));
     for (int64_t n = 2 * Thread(); n < count; n += 2 * kThreads) {
@@ -216,17 +222,17 @@ GLM_FN void AddSlices(const Float2 (&acc)[R], int64_t count, int64_t rows,
 
 // --------------------------------------------------------------------- Gemv
 
-template <int XT, int64_t K, int64_t kWidth, int WT, int64_t RS, int64_t CS,
-          class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
+          int64_t CS, class XRow, class Out>
 GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT, K>(
+    Dots<XT, WT, K, kMost>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
-    WithRows(rows, [&]<int R>() {
+    WithRows<kMost>(rows, [&]<int R>() {
       const void* x[R];
       GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
       const int n = TileOutput<kWidth>();
@@ -252,8 +258,8 @@ GLM_FN float CodeValue(uint32_t word, int i) {
   return float(int32_t(word >> (4 * i) & 15u) - 8);
 }
 
-template <int XT, int64_t K, int64_t kWidth, int64_t N, int64_t G, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t N, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
@@ -261,7 +267,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
   constexpr int64_t kGroupWords = G / 8;
   constexpr int64_t kWords = CeilDiv(K, 8);
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int64_t kStretch =
         R < 4 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
     const void* x[R];
@@ -327,12 +333,13 @@ GLM_FN Bytes<kCount> RowCodes(const int8_t* row, int64_t k) {
 
 // A wave takes O outputs at a time; its lanes share the columns, 16 each, or 8
 // where many rows need the registers. These have one scale.
-template <int XT, int64_t K, int64_t kWidth, int64_t G, class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
+          class Out>
 GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = R == 8 ? 2 : 4;
     constexpr int kCodes = R < 4 ? 16 : 8;
     const void* x[R];

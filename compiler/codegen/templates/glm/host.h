@@ -17,6 +17,8 @@ namespace glm::kernel {
 
 // Position of the block in the grid.
 struct Block {
+  // Most rows that a launch may have, where the kernel was made for few.
+  static constexpr int64_t kRows = int64_t{1} << 31;
   int64_t x;
   int64_t y;
   int64_t z;
@@ -200,7 +202,10 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 
 }  // namespace glm::kernel
 
-#define GLM_KERNEL(name, threads, arg_count, ...)                          \
+#define GLM_KERNEL(name, threads, arg_count, ...) \
+  GLM_GROUP(name, threads, arg_count, 0, __VA_ARGS__)
+
+#define GLM_GROUP(name, threads, arg_count, waiting, ...)                  \
   extern "C" __attribute__((visibility("default"))) void name(             \
       const uint64_t* words, const uint32_t* grid, uint64_t begin,         \
       uint64_t end) {                                                      \

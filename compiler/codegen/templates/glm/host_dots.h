@@ -26,17 +26,22 @@ GLM_FN float SumOf(V v) {
   }
 }
 
-// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
-template <class F>
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
+// which are at most kMost: what cannot be costs no registers.
+template <int64_t kMost, class F>
 GLM_FN void WithRows(int64_t rows, F f) {
-  if (rows <= 1) {
+  if (kMost <= 1 || rows <= 1) {
     f.template operator()<1>();
-  } else if (rows <= 2) {
-    f.template operator()<2>();
-  } else if (rows <= 4) {
-    f.template operator()<4>();
-  } else {
-    f.template operator()<8>();
+  } else if constexpr (kMost > 1) {
+    if (kMost <= 2 || rows <= 2) {
+      f.template operator()<2>();
+    } else if constexpr (kMost > 2) {
+      if (kMost <= 4 || rows <= 4) {
+        f.template operator()<4>();
+      } else if constexpr (kMost > 4) {
+        f.template operator()<8>();
+      }
+    }
   }
 }
 
@@ -74,10 +79,11 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
 
 // out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
 // number of outputs.
-template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
+          class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = Least(kAccumulators / R, 8);
     const void* x[R];
     for (int64_t r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
@@ -124,7 +130,7 @@ GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c, Row row,
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<8>(rows, [&]<int R>() {
     constexpr int V = Most(1, Least(kAccumulators / R, 4));
     constexpr int kWidth = V * kVector;
     const float* factor[R];
@@ -270,12 +276,13 @@ GLM_SHARED_CODE void BytesBlock(int64_t k, int64_t group, const void* const* x,
 
 // --------------------------------------------------------------------- Gemv
 
-template <int XT, int64_t K, int64_t kWidth, int64_t G, class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
+          class Out>
 GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = Least(kAccumulators / R, 4);
     const void* x[R];
     for (int64_t r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
@@ -312,18 +319,18 @@ GLM_FN void WideRows(int64_t rows, XRow x_row, float* wide, const float** x) {
   }
 }
 
-template <int XT, int64_t K, int64_t kWidth, int WT, int64_t RS, int64_t CS,
-          class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
+          int64_t CS, class XRow, class Out>
 GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT, K>(
+    Dots<XT, WT, K, kMost>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
-    GLM_SHARED(float, wide, XT == F32 ? 1 : 8 * K);
-    const float* x[8];
+    GLM_SHARED(float, wide, XT == F32 ? 1 : kMost * K);
+    const float* x[kMost];
     WideRows<XT, K>(rows, x_row, wide, x);
     Mix<WT>(
         block, K, rows, [&](int64_t r) { return x[r]; },
@@ -331,8 +338,8 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
   }
 }
 
-template <int XT, int64_t K, int64_t kTile, int64_t N, int64_t G, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kTile, int64_t kMost, int64_t N, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   // Two rounds of at most four rows: sums of a group and of all need registers.
@@ -370,13 +377,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
         }
       }
     };
-    if (some == 1) {
-      run.template operator()<1>();
-    } else if (some == 2) {
-      run.template operator()<2>();
-    } else {
-      run.template operator()<4>();
-    }
+    WithRows<Least(kMost, 4)>(some, run);
   }
 }
 

@@ -71,9 +71,9 @@ GLM_FN void HeadLinear(Block& block, const Args& args) {
   const DenseWeight<WT, n_stride, k_stride> weight = {
       At<WT>(args.Pointer(4), base + block.y * head_stride)};
   const int64_t n0 = block.x * 64;
-  LinearRows<XT, OT, H, Nout, K, 64, kGemvRows>(block, args, weight, block.y,
-                                                n0, Least(64, Nout - n0), 0,
-                                                args.Integer(2));
+  LinearRows<XT, OT, H, Nout, K, 64, Least(kGemvRows, Block::kRows)>(
+      block, args, weight, block.y, n0, Least(64, Nout - n0), 0,
+      args.Integer(2));
 }
 
 template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
@@ -93,7 +93,7 @@ template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
           int64_t group = 0, class Block>
 GLM_FN void Linear(Block& block, const Args& args) {
   const int64_t n0 = block.x * 32;
-  LinearRows<XT, OT, 1, Nout, K, 32, kGemvRows>(
+  LinearRows<XT, OT, 1, Nout, K, 32, Least(kGemvRows, Block::kRows)>(
       block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
       Least(32, Nout - n0), 0, args.Integer(2));
 }
@@ -116,22 +116,23 @@ template <int XT, int WT, int64_t Nout, int64_t K, int64_t outer, int64_t parts,
 GLM_FN void LinearParts(Block& block, const Args& args) {
   constexpr int64_t kStretch = K / outer;
   constexpr int64_t kWidth = kStretch / parts;
+  constexpr int64_t kMost = Least(kGemvRows, Block::kRows);
   const Sequences sequences(args);
   const void* x = args.Pointer(3);
   const void* w = args.Pointer(4);
   void* y = args.Pointer(5);
   const int64_t p = block.x;
   const int64_t end = args.Integer(2);
-  GLM_SHARED(int32_t, valid, kGemvRows);
-  GLM_SHARED(float, sums, kGemvRows* Nout);
+  GLM_SHARED(int32_t, valid, kMost);
+  GLM_SHARED(float, sums, kMost* Nout);
   for (int64_t first = 0; first < end;) {
     const int64_t rows = Compact(
-        block, first, end, kGemvRows,
+        block, first, end, kMost,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
     Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
     for (int64_t o = 0; o < outer; ++o) {
       const int64_t from = o * kStretch + p * kWidth;
-      Dots<XT, WT, kWidth>(
+      Dots<XT, WT, kWidth, kMost>(
           block, rows,
           [&](int64_t r) { return At<XT>(x, valid[r] * K + from); }, Nout,
           [&](int64_t n) { return At<WT>(w, n * K + from); },

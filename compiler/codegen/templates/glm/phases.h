@@ -7,7 +7,7 @@
 //   if (b < 256) {                            // a chain of the first phase
 //     const Args own = args.From(1);
 //     const int64_t part = b, r = part / 256, x = part % 256;
-//     EachPart<1, 1, 256, 256, 1>(block, r, x, [&](Block& of) {
+//     EachPart<1, 1, 256, 256, 1, 1>(block, r, x, [&](auto& of) {
 //       Linear<1, 1, 0, 8192, 4096>(of, own.From(0));
 //     });
 //   }
@@ -25,18 +25,25 @@
 
 namespace glm::kernel {
 
-// The blocks of a launch that are part (r, x) of a chain: kRows x kColumns
-// neighbours in a grid of kX x kY x ... whose rows have kAll blocks.
-template <int64_t kRows, int64_t kColumns, int64_t kAll, int64_t kX, int64_t kY,
-          class Block, class Body>
+// A block of a launch that has kMost rows.
+template <int64_t kMost>
+struct BlockOfRows : Block {
+  static constexpr int64_t kRows = kMost;
+};
+
+// The blocks of a launch of kMost rows that are part (r, x) of a chain:
+// kHigh x kWide neighbours in a grid of kX x kY x ... whose rows have kAll
+// blocks.
+template <int64_t kHigh, int64_t kWide, int64_t kAll, int64_t kX, int64_t kY,
+          int64_t kMost, class Body>
 GLM_FN void EachPart(Block&, int64_t r, int64_t x, Body body) {
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t j = 0; j < kColumns; ++j) {
-      const uint32_t number =
-          uint32_t((r * kRows + i) * kAll + x * kColumns + j);
-      Block of{int64_t(number % uint32_t(kX)),
-               int64_t(number / uint32_t(kX) % uint32_t(kY)),
-               int64_t(number / uint32_t(kX) / uint32_t(kY))};
+  for (int64_t i = 0; i < kHigh; ++i) {
+    for (int64_t j = 0; j < kWide; ++j) {
+      const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide + j);
+      BlockOfRows<kMost> of{
+          {int64_t(number % uint32_t(kX)),
+           int64_t(number / uint32_t(kX) % uint32_t(kY)),
+           int64_t(number / uint32_t(kX) / uint32_t(kY))}};
       body(of);
     }
   }

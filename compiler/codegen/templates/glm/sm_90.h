@@ -5,7 +5,9 @@
 
 #ifdef __NVPTX__
 
-#define GLM_WORK_ITEMS(n) __attribute__((launch_bounds(n)))
+// Work-items of a block, and blocks that wait: on 132 multiprocessors.
+#define GLM_WORK_ITEMS(n, waiting) \
+  __attribute__((launch_bounds(n, (waiting) / 132 + 1)))
 
 namespace glm::kernel {
 
@@ -27,6 +29,11 @@ GLM_FN int64_t Opaque(int64_t value) {
 // The value is computed here: neither later, which would keep what it is made
 // of, nor together with all that follows.
 GLM_FN void Settle(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+
+GLM_FN const uint64_t* Arguments(const uint64_t* words) { return words; }
+
+// The same number; arguments are read from constant memory as they are used.
+GLM_FN int LateIndex(int index) { return index; }
 
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() { __nvvm_bar_sync(0); }
