@@ -51,7 +51,9 @@ GLM_FN void CountDigit(int* histogram, uint32_t digit, bool counted) {
   const uint32_t lanes = Ballot(counted);
   if (lanes == 0) return;
   const int first = __builtin_ctz(lanes);
-  const bool shared = counted && digit == uint32_t(FromLane(int(digit), first));
+  // Every lane takes part in the exchange, also one that counts nothing.
+  const uint32_t of_first = uint32_t(FromLane(int(digit), first));
+  const bool shared = counted && digit == of_first;
   const uint32_t sharing = Ballot(shared);
   if (Lane() == first) {
     Increment(&histogram[digit], __builtin_popcount(sharing));
