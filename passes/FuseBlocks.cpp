@@ -17,6 +17,7 @@
 #include "passes/Parts.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 
@@ -67,6 +68,17 @@ public:
 
   kern::LaunchOp launch(size_t number) { return launches[number]; }
 
+  /// The parts of a launch by itself. Without the attribute it joins nothing, and
+  /// its blocks are as good as columns.
+  static Shape shapeAlone(kern::LaunchOp launch) {
+    if (auto parts = launch.getParts())
+      return {(*parts)[0], (*parts)[1]};
+    int64_t blocks = 1;
+    for (int64_t g : launch.getGrid())
+      blocks *= g;
+    return {1, blocks};
+  }
+
 private:
   void add(kern::LaunchOp launch) {
     size_t number = launches.size();
@@ -75,8 +87,8 @@ private:
     Chain *own = chains.emplace_back(std::make_unique<Chain>()).get();
     chainOf.push_back(own);
     own->members = {number};
-    // A launch without parts is one indivisible whole.
-    own->rows = partsOf(launch)[0], own->columns = partsOf(launch)[1];
+    Shape shape = shapeAlone(launch);
+    own->rows = shape.rows, own->columns = shape.columns;
     for (size_t p : dependencies(number))
       link(chainOf[p], own);
     settle(own);
@@ -233,12 +245,17 @@ private:
     std::optional<Shape> shape = shapeOf(members);
     if (!shape)
       return "the parts of one do not divide those of the other";
-    for (size_t a : other->members)
-      for (size_t b : own->members)
+    // All pairs: a chain of pointwise work alone may get more columns than it had.
+    for (auto [i, b] : llvm::enumerate(members))
+      for (size_t a : ArrayRef(members).take_front(i))
         if (dependent(touched[a], touched[b]) &&
-            !meetsInBlock(launches[std::min(a, b)], launches[std::max(a, b)],
-                          shape->rows, shape->columns))
+            !meetsInBlock(launches[a], launches[b], shape->rows, shape->columns))
           return "a block needs what other blocks computed";
+    int64_t words = 0;
+    for (size_t m : members)
+      words += launches[m].getArgs().size();
+    if (words > kMaxArgumentWords)
+      return "the chain would have too many arguments";
     for (size_t m : members) {
       kern::LaunchOp launch = launches[m];
       int64_t blocks = shape->rows * shape->columns;
@@ -305,6 +322,13 @@ struct FuseBlocks final : passes::impl::FuseBlocksPassBase<FuseBlocks> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal())
         runOn(func);
+    // A kernel whose every launch got other columns is no part of the program.
+    llvm::StringSet<> used;
+    getOperation().walk([&](kern::LaunchOp launch) { used.insert(launch.getKernel()); });
+    for (kern::KernelOp kernel : retiled)
+      if (!used.contains(kernel.getSymName()))
+        kernel.erase();
+    retiled.clear();
   }
 
 private:
@@ -336,7 +360,7 @@ private:
       for (size_t m : chain->members) {
         kern::LaunchOp launch = chains.launch(m);
         if (!launch.getParts())
-          launch.setParts(indivisible(launch));
+          launch.setParts(ArrayRef<int64_t>{chain->rows, chain->columns});
         launch->moveBefore(&inner, inner.end());
         retile(launch, Chains::columnsIn(launch, chain->columns));
         for (int64_t w : launch.getWrites())
@@ -344,16 +368,9 @@ private:
       }
     }
     // All that launches name comes before them, a tap after what it shows.
-    for (kern::TapOp tap : taps)
+    for (kern::TapOp tap : llvm::reverse(taps))
       if (Operation *grid = lastWriter.lookup(tap.getBuffer()))
         tap->moveAfter(grid);
-  }
-
-  static SmallVector<int64_t> indivisible(kern::LaunchOp launch) {
-    int64_t blocks = 1;
-    for (int64_t g : launch.getGrid())
-      blocks *= g;
-    return {1, blocks};
   }
 
   /// Gives a launch another number of columns, and the kernel for it.
@@ -364,6 +381,7 @@ private:
     int64_t rows = parts[0];
     ModuleOp module = getOperation();
     auto kernel = module.lookupSymbol<kern::KernelOp>(launch.getKernel());
+    retiled.insert(kernel);
     kern::KernelOp tiled = cast<kern::KernelOp>(kernel->clone());
     std::string name;
     if (kernel.getDims()) {
@@ -389,6 +407,8 @@ private:
     tiled.setSymName(name);
     kernel->getBlock()->getOperations().insertAfter(kernel->getIterator(), tiled);
   }
+
+  llvm::SmallSetVector<kern::KernelOp, 8> retiled;
 };
 
 } // namespace

@@ -60,7 +60,7 @@ struct FuseSiblings final : passes::impl::FuseSiblingsPassBase<FuseSiblings> {
           words += own;
       }
     }
-    for (kern::TapOp tap : taps)
+    for (kern::TapOp tap : llvm::reverse(taps))
       if (Operation *grid = lastWriter.lookup(tap.getBuffer()))
         tap->moveAfter(grid);
   }

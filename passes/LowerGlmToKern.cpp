@@ -72,7 +72,7 @@ Split rowwiseSplit(model::RowwiseOp op, Value tensor, ValueRange operands,
     // A prefix of the columns' dimensions, row-major without gaps.
     Access access = linearise(map, type.getShape());
     int64_t covered = 1;
-    bool dense = one.rows;
+    bool dense = one.rows && access.coeffs[0] == width; // columns of its own row
     for (size_t d = domain.size() - 1; d >= 1; --d) {
       int64_t c = access.coeffs[d];
       if (c == 0 && covered == 1)

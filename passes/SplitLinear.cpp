@@ -33,10 +33,11 @@ struct SplitLinear final : passes::impl::SplitLinearPassBase<SplitLinear> {
   void runOnOperation() override {
     for (auto op : llvm::to_vector(getOperation().getOps<model::LinearOp>())) {
       auto options = remark::RemarkOpts::name("split-linear").category("glm-fuse");
+      if (outputs(op) > kOutputs)
+        continue; // a block for each 32 of them
       std::string why = refuse(op);
       if (!why.empty()) {
-        if (outputs(op) <= kOutputs)
-          remark::missed(op.getLoc(), options) << why;
+        remark::missed(op.getLoc(), options) << why;
         continue;
       }
       auto x = cast<RankedTensorType>(op.getInput().getType());
@@ -50,8 +51,8 @@ struct SplitLinear final : passes::impl::SplitLinearPassBase<SplitLinear> {
                                                op.getWeight());
       Value sum = model::SumPartsOp::create(b, op.getLoc(),
                                             op.getResult().getType(), cut);
-      remark::passed(op.getLoc(), options) << "cut into " << std::to_string(parts)
-                                           << " parts";
+      remark::passed(op.getLoc(), options)
+          << "cut into " + std::to_string(parts) + " parts";
       op.replaceAllUsesWith(sum);
       op.erase();
     }
@@ -66,8 +67,6 @@ private:
   std::string refuse(model::LinearOp op) {
     auto x = cast<RankedTensorType>(op.getInput().getType());
     RankedTensorType w = weightType(op);
-    if (outputs(op) > kOutputs)
-      return "enough outputs for a block each";
     if (x.getDimSize(0) > maxRows)
       return "many rows share the weight";
     if (w.getEncoding())

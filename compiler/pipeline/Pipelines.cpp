@@ -37,7 +37,8 @@ LogicalResult pipeline::buildPipeline(PassManager &pm,
 
   // Fuse. Rowwise chains collapse before structured operations look for
   // prologues and epilogues.
-  //   glm-opt --pass-pipeline='builtin.module(func.func(glm-fuse-rowwise,cse))'
+  //   glm-opt --pass-pipeline='builtin.module(func.func(glm-fuse-rowwise,cse,
+  //     glm-split-linear))'
   if (enabled("glm-fuse-rowwise") && options.fuse && options.last >= Phase::Fuse) {
     pm.addNestedPass<func::FuncOp>(passes::createFuseRowwisePass());
     pm.addNestedPass<func::FuncOp>(createCSEPass());

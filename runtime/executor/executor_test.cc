@@ -24,6 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr uint32_t kDecode = 0, kPrefill = 1;
 
@@ -157,11 +158,15 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   std::vector<uint32_t> seen;
   std::vector<std::byte> bytes;
   ASSERT_TRUE(
-      e.StepObserved(kPrefill, Inputs(ids, seqs, rows), [&](const OperationRange& done) {
-         seen.push_back(done.first);
-         if (done.first > 0) return absl::OkStatus();
-         return e.ReadBuffer(kPrefill, 3, bytes);
-       }).ok());
+      e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
+                     [&](const OperationRange& done) {
+                       EXPECT_EQ(done.count, 1u);
+                       EXPECT_EQ(done.group, nullptr);
+                       seen.push_back(done.first);
+                       if (done.first > 0) return absl::OkStatus();
+                       return e.ReadBuffer(kPrefill, 3, bytes);
+                     })
+          .ok());
   EXPECT_THAT(seen, ElementsAre(0, 1));
   EXPECT_EQ(Logits(e), Expected(6));
   float sums[3];
@@ -176,6 +181,91 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   ASSERT_TRUE(e.StepTimed(kPrefill, Inputs(ids, seqs, rows), seconds).ok());
   EXPECT_EQ(seconds.size(), 2u);
   EXPECT_EQ(Logits(e), Expected(6));
+}
+
+// Both launches of an entry as a group of two phases, whose kernel is among the
+// toy kernels.
+void AddGroup(plan::PlanT& plan, plan::EntryT& entry) {
+  plan::GroupT& group = plan::Add(entry.groups);
+  group.chains = {plan::Chain(1, 0, 1, 1),
+                  plan::Chain(1, 1, 1, plan::kToyVocab)};
+  if (plan.kernels.size() == 2) {
+    plan::KernelT& kernel = plan::Add(plan.kernels);
+    kernel.name = "group_72734aeed1e35070";
+    kernel.op = "group";
+    kernel.threads = 1;
+  }
+  group.kernel = 2;
+}
+
+TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {
+  for (auto& entry : plan_.entries) AddGroup(plan_, *entry);
+  MemoryPlan memory;
+  ExecutorOptions options;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { memory = plan; };
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_EQ(e.entries()[kDecode].launches, 1u);
+  EXPECT_EQ(e.entries()[kDecode].operations, 2u);
+  EXPECT_EQ(memory.arena, 5u * 256 + kCounterBytes);
+
+  // The logits hold what the counters are not zero by.
+  ASSERT_TRUE(Step(e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
+  ASSERT_TRUE(Step(e, kPrefill, {5, 6, 0, 0}, {0, 4, 2}, 1).ok());
+  EXPECT_EQ(Logits(e), Expected(21));
+  for (uint32_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Step(e, kDecode, {1}, {0, 6 + i, 1}, 0).ok());
+    EXPECT_EQ(Logits(e), Expected(22 + i));
+  }
+}
+
+TEST_P(ExecutorTest, GroupsAndLaunchesAreObservedAndTimedAsTheyRun) {
+  // A third launch, after the group: the logits once more.
+  plan::EntryT& entry = *plan_.entries[kPrefill];
+  AddGroup(plan_, entry);
+  entry.launches.push_back(
+      std::make_unique<plan::LaunchT>(*entry.launches[1]));
+  for (auto& buffer : entry.buffers) buffer->last = 2;
+  auto created = Create();
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_EQ(e.entries()[kPrefill].launches, 2u);
+  EXPECT_EQ(e.entries()[kPrefill].operations, 3u);
+  EXPECT_EQ(e.entries()[kDecode].launches, 2u);
+
+  const std::vector<int32_t> ids = {1, 2, 3, 0};
+  const std::vector<SequenceStep> seqs = {{0, 0, 3}};
+  const std::vector<int32_t> rows = {2};
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+  std::vector<bool> groups;
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
+                             [&](const OperationRange& done) {
+                               seen.push_back({done.first, done.count});
+                               groups.push_back(done.group != nullptr);
+                               return e.ReadBuffer(kPrefill, 4, bytes);
+                             })
+                  .ok());
+  EXPECT_THAT(seen, ElementsAre(Pair(0, 2), Pair(2, 1)));
+  EXPECT_THAT(groups, ElementsAre(true, false));
+  EXPECT_EQ(Logits(e), Expected(6));
+
+  std::vector<double> seconds;
+  ASSERT_TRUE(e.StepTimed(kPrefill, Inputs(ids, seqs, rows), seconds).ok());
+  EXPECT_EQ(seconds.size(), 2u);
+  EXPECT_EQ(Logits(e), Expected(6));
+  ASSERT_TRUE(Step(e, kDecode, {1}, {0, 3, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(7)) << "an entry without groups";
+}
+
+TEST_P(ExecutorTest, GroupKernelThatTheCodeObjectLacksIsNamed) {
+  AddGroup(plan_, *plan_.entries[kDecode]);
+  plan::LaunchT& sum = *plan_.entries[kDecode]->launches[0];
+  sum.grid = {2, 1, 1};
+  plan_.kernels[2]->name = "group_dead12188295de12";
+  EXPECT_THAT(std::string(Create().status().message()),
+              HasSubstr("group_dead12188295de12"));
 }
 
 TEST_P(ExecutorTest, WrittenStateIsReadByTheNextStep) {

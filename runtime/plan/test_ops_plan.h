@@ -1,10 +1,12 @@
 // A valid plan that launches every op of docs/spec/kernels.md once an entry,
-// with small sizes that all differ where they may. It has no code: tests look
-// at what the validator says when one number changes.
+// with small sizes that all differ where they may, three of them in a group. It
+// has no code: tests look at what the validator says when one number changes.
 #ifndef GLM_RUNTIME_PLAN_TEST_OPS_PLAN_H_
 #define GLM_RUNTIME_PLAN_TEST_OPS_PLAN_H_
 
+#include <cstdio>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,30 @@
 #include "runtime/plan/test_plan.h"
 
 namespace glm::plan {
+
+// The name that the kernel of `group` must have: docs/spec/kernels.md, Groups.
+inline std::string GroupKernelName(const PlanT& plan, const EntryT& entry,
+                                   const GroupT& group) {
+  std::ostringstream text;
+  uint32_t next = group.first;
+  for (const Chain& chain : group.chains) {
+    text << chain.phase() << " " << chain.rows() << " " << chain.columns()
+         << ":";
+    for (uint32_t i = 0; i < chain.launches(); ++i) {
+      const LaunchT& launch = *entry.launches[next++];
+      text << " " << plan.kernels[launch.kernel]->name;
+      for (const uint32_t extent : launch.grid) text << " " << extent;
+      text << ",";
+    }
+    text << ";";
+  }
+  const std::string all = text.str();
+  char name[32];
+  std::snprintf(name, sizeof name, "group_%016llx",
+                static_cast<unsigned long long>(
+                    XXH3_64bits(all.data(), all.size())));
+  return name;
+}
 
 // Builds one entry; kernels, weights and states are shared by name.
 class OpsPlanBuilder {
@@ -97,6 +123,7 @@ class OpsPlanBuilder {
            {At("last"), W("table", {8, 6}), Out("logits", {2, 8})});
     head_ = false;
     entry_->logits = index_["logits"];
+    AddGroup(rows);
     TapT& tap = Add(entry_->taps);
     tap.name = "layer0.pool_ids";
     tap.buffer = index_["pool_ids"];
@@ -110,6 +137,18 @@ class OpsPlanBuilder {
   }
 
  private:
+  // expert_linear beside linear_parts, whose sums wait for both.
+  void AddGroup(uint32_t rows) {
+    GroupT& group = Add(entry_->groups);
+    group.first = 6;
+    group.chains = {Chain(1, 0, 1, 1), Chain(1, 0, 1, 3), Chain(1, 1, rows, 1)};
+    group.kernel = static_cast<uint32_t>(plan_.kernels.size());
+    KernelT& kernel = Add(plan_.kernels);
+    kernel.name = GroupKernelName(plan_, *entry_, group);
+    kernel.op = "group";
+    kernel.threads = 256;
+  }
+
   static Arg S(uint64_t value) { return Arg(value, 0, ArgKind::SCALAR); }
   Arg At(const char* buffer) {
     return Arg(0, index_.at(buffer), ArgKind::BUFFER);

@@ -2,7 +2,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
@@ -19,7 +21,8 @@ void Describe(const Plan& plan, const Entry& entry, const Chain& chain,
                   ":");
   for (uint32_t i = 0; i < chain.launches(); ++i) {
     const Launch& launch = *entry.launches()->Get(first + i);
-    absl::StrAppend(&text, " ", Text(plan.kernels()->Get(launch.kernel())->name()));
+    absl::StrAppend(&text, " ",
+                    Text(plan.kernels()->Get(launch.kernel())->name()));
     for (const uint32_t extent : *launch.grid()) {
       absl::StrAppend(&text, " ", extent);
     }
@@ -37,8 +40,8 @@ absl::Status ValidateChain(const Place& at, const Entry& entry,
   }
   if (chain.launches() == 0 ||
       chain.launches() > SizeOf(entry.launches()) - first) {
-    return at.Bad(chain.launches(), " launches from ", first, " on, the step has ",
-                  SizeOf(entry.launches()));
+    return at.Bad(chain.launches(), " launches from ", first,
+                  " on, the step has ", SizeOf(entry.launches()));
   }
   for (uint32_t i = 0; i < chain.launches(); ++i) {
     const auto& grid = *entry.launches()->Get(first + i)->grid();
@@ -52,11 +55,12 @@ absl::Status ValidateChain(const Place& at, const Entry& entry,
   return absl::OkStatus();
 }
 
-absl::Status ValidateGroup(const Place& at, const Plan& plan, const Entry& entry,
-                           const Group& group, uint32_t& next) {
+absl::Status ValidateGroup(const Place& at, const Plan& plan,
+                           const Entry& entry, const Group& group,
+                           uint32_t& next) {
   if (group.first() < next || group.first() >= SizeOf(entry.launches())) {
-    return at.Bad("begins at launch ", group.first(), ", expected ", next, " to ",
-                  SizeOf(entry.launches()) - 1);
+    return at.Bad("begins at launch ", group.first(), ", expected ", next,
+                  " to ", SizeOf(entry.launches()) - 1);
   }
   if (SizeOf(group.chains()) == 0) return at.Bad("no chains");
   next = group.first();
@@ -80,18 +84,6 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan, const Entry& entry
   if (words > kMaxGroupArgs) {
     return at.Bad(words, " arguments, at most ", kMaxGroupArgs);
   }
-  for (uint32_t b = 0; b < SizeOf(entry.buffers()); ++b) {
-    const Buffer& buffer = *entry.buffers()->Get(b);
-    const auto inside = [&](uint32_t launch, uint32_t first, uint32_t end) {
-      return launch >= first && launch < end;
-    };
-    if (inside(buffer.first(), group.first() + 1, next) ||
-        inside(buffer.last(), group.first(), next - 1)) {
-      return at.Bad("buffer ", Text(buffer.name()), " lives from ",
-                    buffer.first(), " to ", buffer.last(),
-                    ", a part of the group only");
-    }
-  }
   if (group.kernel() >= SizeOf(plan.kernels())) {
     return at.Bad("kernel ", group.kernel(), " of ", SizeOf(plan.kernels()));
   }
@@ -105,16 +97,50 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan, const Entry& entry
   return absl::OkStatus();
 }
 
+// The group that launch `launch` is in; `ends` are those of the groups, which
+// begin at their first().
+uint32_t GroupAt(const Entry& entry, const std::vector<uint32_t>& ends,
+                 uint32_t launch) {
+  const auto after = std::upper_bound(ends.begin(), ends.end(), launch);
+  const uint32_t group = static_cast<uint32_t>(after - ends.begin());
+  return group < ends.size() && entry.groups()->Get(group)->first() <= launch
+             ? group
+             : SizeOf(entry.groups());
+}
+
+// Launches of a group run at the same time: what one touches must be alive for
+// all.
+absl::Status ValidateLifetimes(const Place& place, const Entry& entry,
+                               const std::vector<uint32_t>& ends) {
+  for (uint32_t b = 0; b < SizeOf(entry.buffers()); ++b) {
+    const Buffer& buffer = *entry.buffers()->Get(b);
+    const uint32_t begun = GroupAt(entry, ends, buffer.first());
+    const uint32_t ended = GroupAt(entry, ends, buffer.last());
+    const bool late = begun < ends.size() &&
+                      buffer.first() > entry.groups()->Get(begun)->first();
+    const bool early = ended < ends.size() && buffer.last() < ends[ended] - 1;
+    if (late || early) {
+      return place.At("groups", late ? begun : ended, "")
+          .Bad("buffer ", Text(buffer.name()), " lives from ", buffer.first(),
+               " to ", buffer.last(), ", a part of the group only");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateGroups(const Place& place, const Plan& plan,
                             const Entry& entry) {
+  if (SizeOf(entry.groups()) == 0) return absl::OkStatus();
   uint32_t next = 0;
+  std::vector<uint32_t> ends;
   for (uint32_t i = 0; i < SizeOf(entry.groups()); ++i) {
     GLM_RETURN_IF_ERROR(ValidateGroup(place.At("groups", i, ""), plan, entry,
                                       *entry.groups()->Get(i), next));
+    ends.push_back(next);
   }
-  return absl::OkStatus();
+  return ValidateLifetimes(place, entry, ends);
 }
 
 }  // namespace glm::plan

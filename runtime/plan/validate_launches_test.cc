@@ -41,6 +41,14 @@ void SetBuffer(LaunchT& launch, int arg, uint32_t buffer) {
   launch.args[arg] = Arg(0, buffer, ArgKind::BUFFER);
 }
 
+// Another value of a parameter, in the kernel's name too.
+void SetParam(PlanT& plan, const std::string& op, int param, int64_t value) {
+  plan::KernelT& kernel = *plan.kernels[Of(plan, op).kernel];
+  kernel.params[param] = value;
+  kernel.name = kernel.name.substr(0, kernel.name.find('_'));
+  for (const int64_t p : kernel.params) kernel.name += "_" + std::to_string(p);
+}
+
 struct Case {
   const char* name;
   std::function<void(PlanT&)> damage;
@@ -227,6 +235,24 @@ const Case kCases[] = {
      "the name is not one of op free"},
     {"op_other", [](PlanT& p) { p.kernels[0]->op = "linear"; },
      "the name is not one of op linear"},
+    {"parts_undivided",
+     [](PlanT& p) { SetParam(p, "linear_parts", 5, 4); },
+     "args[3]: 6 columns in 1 stretches of 4 parts"},
+    {"parts_outer", [](PlanT& p) { SetParam(p, "linear_parts", 4, 3); },
+     "args[3]: 6 columns in 3 stretches of 3 parts"},
+    {"parts_none", [](PlanT& p) { SetParam(p, "linear_parts", 5, 0); },
+     "args[3]: 6 columns in 1 stretches of 0 parts"},
+    {"parts_grid", [](PlanT& p) { Of(p, "linear_parts").grid[0] = 2; },
+     "the kernel needs 3 x 1 x 1"},
+    {"parts_read_by_sums",
+     [](PlanT& p) { SetBuffer(Of(p, "sum_parts"), 3, 3); },
+     "args[3]: holds 72 elements in [12, 6], the kernel touches 180"},
+    {"sums_grid", [](PlanT& p) { Of(p, "sum_parts").grid[0] = 3; },
+     "the kernel needs 12 x 1 x 1"},
+    {"conv_columns_many", [](PlanT& p) { SetParam(p, "short_conv", 5, 7); },
+     "args[4]: 7 blocks for 6 channels"},
+    {"conv_columns_none", [](PlanT& p) { SetParam(p, "short_conv", 5, 0); },
+     "args[4]: 0 blocks for 6 channels"},
     {"args_count", [](PlanT& p) { Of(p, "sinkhorn").args.pop_back(); },
      "5 arguments, expected 6"},
     {"math", [](PlanT& p) { p.math.clear(); }, "math: \"\", expected fp32"},

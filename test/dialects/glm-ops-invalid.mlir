@@ -436,6 +436,87 @@ func.func @linear_c2(%x: tensor<2x16xbf16>, %w: tensor<8x16xbf16>) {
 
 // -----
 
+func.func @linear_parts_c1(%x: tensor<2x4x8xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<2x4x8xbf16>, tensor<5x16xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x4x4xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x4x4xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<16xbf16>, tensor<5x16xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<3x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+// 16 columns in two heads: the parts are those of a head.
+func.func @linear_parts_c1(%x: tensor<2x2x8xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 8}}
+  %y = glm.linear_parts %x, %w : (tensor<2x2x8xbf16>, tensor<5x16xbf16>) -> tensor<2x16x5xf32>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<2x5xbf16>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<3x6xbf16>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<2xbf16>
+  return
+}
+
+// -----
+
 func.func @head_linear_c1(%x: tensor<2x32xbf16>, %w: tensor<24x8xbf16>) {
   // expected-error@+1 {{expects input [T, heads, K] and a weight of two dimensions}}
   %y = glm.head_linear %x, %w {first = 0 : i64, stride = 6 : i64} : (tensor<2x32xbf16>, tensor<24x8xbf16>) -> tensor<2x4x6xbf16>

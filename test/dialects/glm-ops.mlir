@@ -76,6 +76,11 @@ func.func @products(%x: tensor<2x32xbf16>, %heads: tensor<2x4x8xbf16>, %w: tenso
   // Rows may be split into heads on either side.
   // CHECK: glm.linear %{{.*}}, %{{.*}} : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x2x8xf32>
   %0 = glm.linear %heads, %w : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x2x8xf32>
+  // Cut along the last dimension: 4 parts of 2 columns, of every head.
+  // CHECK: %[[PARTS:.*]] = glm.linear_parts %{{.*}}, %{{.*}} : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x4x16xf32>
+  %parts = glm.linear_parts %heads, %w : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x4x16xf32>
+  // CHECK: glm.sum_parts %[[PARTS]] : (tensor<2x4x16xf32>) -> tensor<2x2x8xbf16>
+  %sum = glm.sum_parts %parts : (tensor<2x4x16xf32>) -> tensor<2x2x8xbf16>
   // CHECK: glm.head_linear %{{.*}}, %{{.*}} {first = 4 : i64, stride = 6 : i64} : (tensor<2x4x8xbf16>, tensor<24x8xbf16>) -> tensor<2x4x2xf32>
   %1 = glm.head_linear %heads, %kv {first = 4 : i64, stride = 6 : i64}
       : (tensor<2x4x8xbf16>, tensor<24x8xbf16>) -> tensor<2x4x2xf32>

@@ -148,6 +148,49 @@ TEST(LinearInt8, SmallGroups) {
   CheckCoded(linear_q8_small_tile, linear_q8_small_tile_params, true);
 }
 
+// ------------------------------------------------- linear_parts, sum_parts
+
+// T = 1, 3, 8, 12, and every row valid.
+std::vector<Batch> FewRows() {
+  return {Batch::Ragged(1, 1), Batch::Ragged(3, 1), Batch::Ragged(2, 4),
+          Batch::Ragged(3, 4), Batch::Whole(12)};
+}
+
+void CheckParts(KernelCase::Entry entry, const std::vector<int64_t>& p) {
+  for (const Batch& batch : FewRows()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const int64_t outputs = p[2], columns = p[3], parts = p[5];
+    KernelCase("linear_parts", entry, p, {parts})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
+        .Tensor(Random(p[1], outputs * columns, 2))
+        .Tensor(Memory(F32, batch.rows() * parts * outputs))
+        .Check();
+  }
+}
+
+TEST(LinearParts, OddOutputs) { CheckParts(parts_odd, parts_odd_params); }
+TEST(LinearParts, ManyParts) { CheckParts(parts_wide, parts_wide_params); }
+TEST(LinearParts, PartsOfEachHead) {
+  CheckParts(parts_heads, parts_heads_params);
+  CheckParts(parts_narrow, parts_narrow_params);
+}
+
+void CheckSums(KernelCase::Entry entry, const std::vector<int64_t>& p) {
+  for (const Batch& batch : FewRows()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    KernelCase("sum_parts", entry, p, {batch.rows()})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(F32, batch.rows() * p[1] * p[2], 1)))
+        .Tensor(Memory(p[0], batch.rows() * p[2]))
+        .Check();
+  }
+}
+
+TEST(SumParts, OddSizes) { CheckSums(sums_odd, sums_odd_params); }
+TEST(SumParts, ManyParts) { CheckSums(sums_wide, sums_wide_params); }
+TEST(SumParts, OneOutput) { CheckSums(sums_one, sums_one_params); }
+
 // -------------------------------------------------------------- head_linear
 
 // Both slices of a stacked weight [3 heads * (24 + 70), 40] as absorbed MLA

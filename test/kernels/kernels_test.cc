@@ -145,5 +145,29 @@ TEST(Rowwise, NormAndMax) {
       .Check(&program);
 }
 
+TEST(Rowwise, TiledGate) {
+  using reference::RowOp;
+  reference::RowProgram program;
+  program.dims = {-1, 3, 150};
+  program.operand_count = 2;
+  program.result_count = 1;
+  program.code = {
+      {.op = RowOp::kLoad, .a = 0, .coeff = {450, 150, 1}},
+      {.op = RowOp::kSigmoid, .a = 0},
+      {.op = RowOp::kLoad, .a = 1, .coeff = {0, 0, 1}},
+      {.op = RowOp::kMul, .a = 1, .b = 2},
+      {.op = RowOp::kStore, .a = 0, .b = 3, .coeff = {450, 150, 1}},
+  };
+  for (const Batch& batch :
+       {Batch::Ragged(1, 1), Batch::Ragged(3, 5), Batch::Whole(4)}) {
+    KernelCase("rowwise", tiled_gate, {}, {batch.rows() * 3 * 3})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(BF16, batch.rows() * 450, 1)))
+        .Tensor(Random(BF16, 150, 2))
+        .Tensor(Memory(F32, batch.rows() * 450))
+        .Check(&program);
+  }
+}
+
 }  // namespace
 }  // namespace glm

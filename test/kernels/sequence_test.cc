@@ -55,8 +55,7 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
     const Memory state =
         batch.table[1] == 0 ? Memory(p[0], batch.slots() * channels * past, NAN)
                             : Random(p[0], batch.slots() * channels * past, 3);
-    KernelCase("short_conv", entry, p,
-               {p[5], batch.sequences})
+    KernelCase("short_conv", entry, p, {p[5], batch.sequences})
         .Rows(batch)
         .Integer(batch.sequences)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * channels, 1)))
@@ -68,6 +67,13 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
 }
 
 TEST(ShortConv, OddChannels) { CheckConv(conv_odd, conv_odd_params); }
+TEST(ShortConv, LastColumnIsSmaller) {
+  CheckConv(conv_uneven, conv_uneven_params);
+}
+TEST(ShortConv, ColumnOfAHead) { CheckConv(conv_head, conv_head_params); }
+TEST(ShortConv, ColumnOfOneChannel) {
+  CheckConv(conv_single, conv_single_params);
+}
 TEST(ShortConv, Bf16) { CheckConv(conv_bf16, conv_bf16_params); }
 
 // ------------------------------------------------------------ latent_append

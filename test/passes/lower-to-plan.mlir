@@ -89,6 +89,64 @@ module attributes {
 
 // -----
 
+// A grid is its launches in order and a group over them: quadruples (launches, phase,
+// rows, columns). A launch outside of grids counts as well; a tap after a grid shows what
+// the grid's last launch left.
+
+// CHECK:      plan.kernel attributes {{{.*}}name = "group_1", op = "group"
+kern.kernel @group_1 "group" template "" params [] threads 256 {}
+// CHECK:      plan.kernel attributes {{{.*}}name = "k"
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+// CHECK:      plan.kernel attributes {{{.*}}name = "row_x4", {{.*}}threads = 256 : i64, tiles = 4 : i64}
+kern.kernel @row_x4 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 4 {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+  kern.store %0 to 1 [8, 1] + 0 : f32
+}
+// CHECK:      plan.entry
+// CHECK:        plan.buffer {{.*}}name = "x"
+// CHECK-NEXT:   plan.launch {{{.*}}kernel = 1 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 1, 8, 1>, kernel = 1 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 4, 1, 1>, kernel = 2 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 2, 1, 1>, kernel = 1 : i64
+// CHECK-NEXT:   plan.group {chains = array<i64: 2, 0, 1, 4, 1, 1, 2, 1>, first = 1 : i64, kernel = 0 : i64}
+// CHECK-NEXT:   plan.tap {after = 3 : i64, buffer = 0 : i64, name = "t"}
+// CHECK-NEXT:   plan.launch
+// CHECK-NOT:    plan.group
+func.func @groups() {
+  %x = kern.alloc "x" {offset = 0 : i64, first = 0 : i64, last = 4 : i64} : memref<1x8xf32>
+  kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  kern.grid @group_1 {
+    kern.chain 0 [1, 4] {
+      kern.launch @k grid [1, 8, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+      kern.launch @row_x4 grid [4, 1, 1](%x, %x : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+    kern.chain 1 [2, 1] {
+      kern.launch @k grid [2, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 1>}
+    }
+  }
+  kern.tap "t" %x : memref<1x8xf32>
+  kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+// Negative: a grid that no kernel was made for.
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @not_outlined() {
+  %x = kern.alloc "x" {offset = 0 : i64, first = 0 : i64, last = 0 : i64} : memref<1x8xf32>
+  // expected-error@+1 {{has no kernel; run --glm-outline-grids first}}
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  return
+}
+
+// -----
+
 // A module without facts has a plan with empty ones; taps before the first launch see
 // the state after it.
 

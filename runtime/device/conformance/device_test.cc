@@ -158,6 +158,60 @@ TEST_P(DeviceTest, CaptureRunsNothingAndReplayRunsAll) {
   EXPECT_THAT(Read(*counters, 8), Each(20u));
 }
 
+// What phases are for, for each phase's cost: 0 is not known, 1 too little to
+// spread, the other enough.
+TEST_P(DeviceTest, PhasesSeeWhatEarlierPhasesStored) {
+  constexpr uint32_t kFirst = 300, kSecond = 340, kAll = 345;
+  auto values = Allocate(4 * kAll, MemoryKind::kDevice);
+  uint32_t seed = 1;
+  for (const uint64_t cost : {0, 1, 1'000'000}) {
+    for (const uint64_t other : {0, 1, 1'000'000}) {
+      const LaunchPhase phases[] = {
+          {kFirst, cost}, {kSecond, other}, {kAll, cost}};
+      for (int i = 0; i < 20; ++i, ++seed) {
+        const uint64_t args[] = {values->address(), kFirst, kSecond, seed};
+        ASSERT_TRUE(queue_
+                        ->Launch({.kernel = Find("test_phases"),
+                                  .grid = {kAll, 1, 1},
+                                  .args = args,
+                                  .phases = phases})
+                        .ok());
+        const uint32_t first = kFirst * seed + kFirst * (kFirst - 1) / 2;
+        uint32_t second = 0;
+        const std::vector<uint32_t> got = Read(*values, kAll);
+        for (uint32_t b = kFirst; b < kSecond; ++b) {
+          ASSERT_EQ(got[b], first + b) << cost << " " << other;
+          second += first + b;
+        }
+        for (uint32_t b = kSecond; b < kAll; ++b) ASSERT_EQ(got[b], second);
+      }
+    }
+  }
+}
+
+TEST_P(DeviceTest, PhasesAreCopiedAndReplayed) {
+  auto values = Allocate(4 * 12, MemoryKind::kDevice);
+  ASSERT_TRUE(queue_->BeginCapture().ok());
+  {
+    std::vector<LaunchPhase> phases = {{8, 0}, {10, 0}, {12, 0}};
+    std::vector<uint64_t> args = {values->address(), 8, 10, 5};
+    ASSERT_TRUE(queue_
+                    ->Launch({.kernel = Find("test_phases"),
+                              .grid = {12, 1, 1},
+                              .args = args,
+                              .phases = phases})
+                    .ok());
+    phases.assign(3, LaunchPhase{});
+    args.assign(4, 0);
+  }
+  const auto graph = queue_->EndCapture();
+  ASSERT_TRUE(graph.ok());
+  ASSERT_TRUE(LaunchAdd(*values, 12, 1000).ok());
+  ASSERT_TRUE(queue_->Replay(**graph).ok());
+  EXPECT_THAT(Read(*values, 12),
+              ElementsAre(5, 6, 7, 8, 9, 10, 11, 12, 76, 77, 153, 153));
+}
+
 // Long graphs and values that change between replays: both have gone wrong on
 // real drivers.
 TEST_P(DeviceTest, ReplayReadsInputsWrittenJustBefore) {
