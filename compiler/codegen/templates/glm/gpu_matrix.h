@@ -117,6 +117,11 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
                              int64_t rows, XRow x_row, Out out) {
   using Code = Codes<Weight>;
   constexpr int kTiles = kTileN / 16;
+  // Columns whose products a matrix unit sums before they join the result: a
+  // scale's, or as many as keep its sums exact enough (an sm_90 cuts off what
+  // does not fit, so the error grows with every addition).
+  constexpr int64_t kTogether = Code::kGroup != 0 ? Code::kGroup : 512;
+  constexpr bool kParts = Code::kGroup != 0 || K > kTogether;
   uint16_t* x = reinterpret_cast<uint16_t*>(Scratch());
   uint16_t* w = x + kTileRows * kStride;
   static_assert((kTileRows + kTileN) * kStride * 2 <= kScratchFloats * 4,
@@ -149,17 +154,21 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
         const TileOperand a = LoadTile(x + Wave() * 16 * kStride + k, kStride);
         GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
           const TileOperand b = LoadTile(w + j * 16 * kStride + k, kStride);
-          MultiplyTiles(Code::kGroup == 0 ? sums[j] : part[j], a, b);
+          MultiplyTiles(kParts ? part[j] : sums[j], a, b);
         }
-        if constexpr (Code::kGroup != 0) {
-          if ((k0 + k + 16) % Code::kGroup == 0 || k0 + k + 16 >= K) {
+        if constexpr (kParts) {
+          if ((k0 + k + 16) % kTogether == 0 || k0 + k + 16 >= K) {
             const int64_t at = Least(k0 + k, K - 1);
             GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
               GLM_UNROLL for (int i = 0; i < 8; ++i) {
                 const int n = j * 16 + TileColumn(i);
-                const float scale =
-                    n < count ? Code::Scale(weight, n0 + n, at) : 0.0f;
-                sums[j][i] += scale * part[j][i];
+                if constexpr (Code::kGroup == 0) {
+                  sums[j][i] += part[j][i];
+                } else {
+                  const float scale =
+                      n < count ? Code::Scale(weight, n0 + n, at) : 0.0f;
+                  sums[j][i] += scale * part[j][i];
+                }
               }
               part[j] = 0.0f;
             }
