@@ -149,7 +149,7 @@ TEST_F(CostModelTest, SumsClose) {
     EXPECT_EQ(cost.work.weightBytes, summary.decode()->weightBytes);
     EXPECT_EQ(cost.work.memoryBytes, summary.decode()->memoryBytes);
     EXPECT_EQ(cost.work.flops, summary.decode()->flops);
-    EXPECT_EQ(cost.launches.size(), summary.decode()->launches);
+    EXPECT_EQ(cost.launches.size(), summary.decode()->operations);
 
     const double reduces = (cost.perLayer * cost.layers.size()).total();
     double devices = reduces, launches = reduces, ops = reduces, kinds = 0;

@@ -67,14 +67,6 @@ class OpsPlanBuilder {
     Launch("linear", few ? "Linear" : "LinearTile", {0, 1, 0, 70, 6},
            {few ? 3u : 2u, few ? 1u : (rows + 127) / 128, 1},
            {At("y"), W("w", {70, 6}), Out("z", {t, 70})});
-    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
-           {1, few ? 1u : (rows + 127) / 128, 1},
-           {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
-            Out("z4", {t, 9})});
-    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
-           {1, few ? 1u : (rows + 127) / 128, 1},
-           {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
-            Out("z8", {t, 9})});
     Launch("head_linear", few ? "HeadLinear" : "HeadLinearTile",
            {0, 1, 0, 2, 5, 3, 15, 3, 1, 0},
            {1, 2, few ? 1u : (rows + 127) / 128},
@@ -116,6 +108,14 @@ class OpsPlanBuilder {
             At("pool_ids"), S(0x3f800000), Out("a", {t, 1, 6})});
     Launch("sinkhorn", "Sinkhorn", {2, 3}, {rows, 1, 1},
            {At("x"), S(0x3f800000), Out("s", {t, 2, 2})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
+            Out("z4", {t, 9})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
+            Out("z8", {t, 9})});
     rows_ = 2, head_ = true;
     Launch("gather_rows", "GatherRows", {0, 0, 6}, {2, 1, 1},
            {At("a"), At("rows"), Out("last", {2, 6})});
