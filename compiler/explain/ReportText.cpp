@@ -128,7 +128,7 @@ static void printOps(llvm::raw_ostream &os, const Report &report, const EntryCos
          mega(linkBytes(work, a)), number(work.flops / 1e9, 2), number(time.total()),
          share(time.total(), cost.time.total()));
   };
-  line(byKernel ? "kernel" : "op", "launches", "weights MB", "state+activations MB",
+  line(byKernel ? "kernel" : "op", "operations", "weights MB", "state+activations MB",
        "link MB", "Gflop", "us", "%");
   for (const NamedCost &r : rows)
     row(r.name, r.launches, r.work, r.time);
@@ -177,7 +177,7 @@ static void printBound(llvm::raw_ostream &os, const Report &report,
 
 static void printLayers(llvm::raw_ostream &os, const Report &report,
                         const EntryCost &cost, bool ops) {
-  os << "launches  on device  weights MB     us each         us      %   layers with "
+  os << "    ops   launches  weights MB     us each         us      %   layers with "
         "the same kernels\n";
   // A grid may span layers, so that a layer has no whole number of them.
   auto each = [](double total, size_t n) {
@@ -239,8 +239,8 @@ void explain::printEntry(llvm::raw_ostream &os, const Report &report, size_t ind
   const EntryCost &cost = report.entries[index];
   const planfile::PlanSummary &s = report.summary;
   os << cost.name << ": " << grouped(cost.rows) << (cost.rows == 1 ? " row, " : " rows, ")
-     << grouped(cost.launches.size()) << " launches, " << grouped(cost.devices.size())
-     << " on the device; math " << s.math << ", fuse " << s.fuse << ", context full ("
+     << grouped(cost.launches.size()) << " operations in " << grouped(cost.devices.size())
+     << " launches; math " << s.math << ", fuse " << s.fuse << ", context full ("
      << grouped(s.maxContext) << " tokens)\n";
   printMachine(os, report.assumptions.machine);
   os << "\n";
@@ -272,7 +272,7 @@ llvm::Error explain::printElsewhere(llvm::raw_ostream &os, const Report &report,
 }
 
 void explain::printEntries(llvm::raw_ostream &os, const Report &report) {
-  os << "entry               rows  launches  on device  weights MB  other MB         ms  "
+  os << "entry               rows       ops   launches  weights MB  other MB         ms  "
         "     tok/s\n";
   for (const EntryCost &e : report.entries)
     os << llvm::left_justify(e.name, 16) << llvm::right_justify(grouped(e.rows), 8)

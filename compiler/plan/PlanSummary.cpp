@@ -139,6 +139,7 @@ static llvm::json::Object entryJson(const EntrySummary &e) {
                                      {"flops", row.flops}});
   return llvm::json::Object{{"name", e.name},
                             {"launches", e.launches},
+                            {"operations", e.operations},
                             {"weight_bytes", e.weightBytes},
                             {"memory_bytes", e.memoryBytes},
                             {"flops", e.flops},

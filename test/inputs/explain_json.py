@@ -36,8 +36,9 @@ for entry in report["entries"]:
         for part in (kernels, prediction["layer_kinds"]):
             same(f"{name}: {field}", sum(k[field] for k in part), entry[field])
     members = sum(len(d["members"]) for d in launches)
-    same(f"{name}: members", members, entry["launches"])
-    same(f"{name}: device launches", len(launches), prediction["device_launches"])
+    same(f"{name}: members", members, entry["operations"])
+    same(f"{name}: device launches", len(launches), entry["launches"])
+    same(f"{name}: predicted launches", len(launches), prediction["device_launches"])
     if prediction["floor_us"] > total:
         faults.append(f"{name}: the floor is above the prediction")
 for fault in faults:

@@ -11,7 +11,7 @@ GLM_FN void group_0e7001dcb7ef4653_body(Block& block, const Args& args) {
     const Args own = args.From(1);
     const int64_t part = at;
     const int64_t r = part / 16, x = part % 16;
-    EachPart<1, 1, 16, 4, 4>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) {
       ExpertLinear<1, 2, 1, 0, 14, 4, 256, 128, 128, 1>(of, own.From(0));
     });
   } else if (b < 20) {
@@ -19,13 +19,13 @@ GLM_FN void group_0e7001dcb7ef4653_body(Block& block, const Args& args) {
     const Args own = args.From(8);
     const int64_t part = at;
     const int64_t r = part / 4, x = part % 4;
-    EachPart<1, 1, 4, 4, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
       Linear<1, 0, 0, 128, 256>(of, own.From(0));
     });
-    EachPart<1, 1, 4, 4, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
       Linear<1, 0, 0, 128, 256>(of, own.From(6));
     });
-    EachPart<1, 1, 4, 4, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
       row_act_v3_x4_body(of, own.From(12));
     });
   }

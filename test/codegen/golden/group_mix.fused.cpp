@@ -11,13 +11,13 @@ GLM_FN void group_368c0e499d42a41f_body(Block& block, const Args& args) {
     const Args own = args.From(1);
     const int64_t part = at;
     const int64_t r = part / 8, x = part % 8;
-    EachPart<1, 1, 8, 8, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
       Linear<1, 1, 0, 256, 256>(of, own.From(0));
     });
-    EachPart<1, 1, 8, 8, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
       row_mix_x8_body(of, own.From(6));
     });
-    EachPart<1, 1, 8, 8, 1>(block, r, x, [&](Block& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
       LinearParts<1, 1, 24, 1024, 4, 8>(of, own.From(14));
     });
   }
