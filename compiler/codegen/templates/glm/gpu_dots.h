@@ -60,7 +60,7 @@ GLM_FN void WithRows(int64_t rows, F f) {
 
 // --------------------------------------------------------------------- Dots
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs. A wave takes O outputs at a time; its lanes share the
 // columns, 8 each.
 template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>

@@ -72,7 +72,7 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
   }
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs.
 template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
