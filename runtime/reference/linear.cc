@@ -1,6 +1,7 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
 
 // y[t, n] = sum_k x[t, k] w[n, k]
 bool Linear(Launch& launch) {
@@ -148,6 +149,18 @@ bool ExpertLinear(Launch& launch) {
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"linear", Linear, 4e-6, false},
+    {"linear_parts", LinearParts, 4e-6, false},
+    {"sum_parts", SumParts, 4e-6, false},
+    {"head_linear", HeadLinear, 4e-6, false},
+    {"expert_linear", ExpertLinear, 4e-6, false},
+};
+
+}  // namespace
+
+std::span<const Op> LinearOps() { return kOps; }
 
 void DequantizeGptq4(std::span<const int32_t> words,
                      std::span<const float> scales, int64_t rows,
