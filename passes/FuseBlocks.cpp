@@ -233,11 +233,11 @@ private:
     std::optional<Shape> shape = shapeOf(members);
     if (!shape)
       return "the parts of one do not divide those of the other";
-    for (size_t a : other->members)
-      for (size_t b : own->members)
+    // Pairs of one chain too: pointwise work alone may have had fewer columns.
+    for (auto [i, b] : llvm::enumerate(members))
+      for (size_t a : ArrayRef(members).take_front(i))
         if (dependent(touched[a], touched[b]) &&
-            !meetsInBlock(launches[std::min(a, b)], launches[std::max(a, b)],
-                          shape->rows, shape->columns))
+            !meetsInBlock(launches[a], launches[b], shape->rows, shape->columns))
           return "a block needs what other blocks computed";
     for (size_t m : members) {
       kern::LaunchOp launch = launches[m];
