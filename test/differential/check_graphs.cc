@@ -13,8 +13,8 @@ namespace {
 
 // The default of glm-fuse-phases.
 constexpr uint32_t kMaxWaiting = 160;
-// Of the largest value: sums in another order and roundings to bf16 left out, as
-// they grow over a graph's operations.
+// Of the largest value: sums in another order and roundings to bf16 left out,
+// as they grow over a graph's operations.
 constexpr double kReordered = 1e-3, kRounded = 0.1;
 
 struct Way {
@@ -48,8 +48,7 @@ class Batch {
       : options_(options) {
     std::string weights;
     for (size_t i = 0; i < genomes.size(); ++i) {
-      graphs_.push_back(
-          BuildGraph(genomes[i], absl::StrCat("g", i), weights));
+      graphs_.push_back(BuildGraph(genomes[i], absl::StrCat("g", i), weights));
     }
     const std::string path = options.folder + "/weights.bin";
     std::ofstream(path, std::ios::binary) << weights;
@@ -87,8 +86,10 @@ class Batch {
     std::vector<Graph> some;
     for (const size_t i : numbers) some.push_back(graphs_[i]);
     const std::string& name = way.variant.name;
-    const std::string path = absl::StrCat(options_.folder, "/", name, ".glmplan");
-    const std::string text = ModuleText(some, "weights.bin", size_, fingerprint_);
+    const std::string path =
+        absl::StrCat(options_.folder, "/", name, ".glmplan");
+    const std::string text =
+        ModuleText(some, "weights.bin", size_, fingerprint_);
     std::string error;
     if (CompilePlan(text, way.variant, path, &error)) {
       auto runs =
@@ -114,9 +115,11 @@ class Batch {
     const Graph& graph = graphs_[number];
     const EntryRun& got = *run(way.variant.name, number);
     const auto fail = [&](const std::string& what) {
-      if (!failures_[number]) failures_[number] = Failure{way.variant.name, what};
+      if (!failures_[number])
+        failures_[number] = Failure{way.variant.name, what};
     };
-    // Of two that advance a state in one launch the check sees what the last left.
+    // Of two that advance a state in one launch the check sees what the last
+    // left.
     const bool seen = way.variant.name == "off" || !graph.shares_state;
     if (!got.outside.empty() && seen) fail(got.outside);
     if (got.waiting > kMaxWaiting) {
@@ -133,7 +136,8 @@ class Batch {
     if (way.like == "rowwise" && !same_members && way.variant.name != "on") {
       fail("operations came or went");
     }
-    const bool exact = !rounds_less && (same_members || way.variant.name != "on");
+    const bool exact =
+        !rounds_less && (same_members || way.variant.name != "on");
     if (!exact && graph.selects) return;
     const double tolerance = exact ? 0 : graph.f32 ? kReordered : kRounded;
     const std::string difference = Difference(got, want, tolerance);
@@ -174,7 +178,8 @@ std::vector<Genome> Simpler(const Genome& genome) {
         Genome g = genome;
         Gene& gene = gene_of(g);
         const auto begin = gene.begin() + from;
-        if (std::all_of(begin, begin + length, [](uint32_t v) { return v == 0; })) {
+        if (std::all_of(begin, begin + length,
+                        [](uint32_t v) { return v == 0; })) {
           continue;
         }
         std::fill(begin, begin + length, 0);
@@ -218,7 +223,8 @@ std::vector<std::optional<Failure>> CheckGraphs(
       const EntryRun* grouped = batch.run("grouped", i);
       ++totals->graphs;
       if (off == nullptr || on == nullptr || grouped == nullptr) continue;
-      for (const auto& [name, count] : off->members) totals->operations += count;
+      for (const auto& [name, count] : off->members)
+        totals->operations += count;
       totals->launches_off += off->launches;
       totals->launches_on += on->launches;
       totals->split += on->members != grouped->members;

@@ -12,13 +12,13 @@ namespace glm::differential {
 bool CompilePlan(const std::string& module_text, const Variant& variant,
                  const std::string& path, std::string* error) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<model::GlmDialect, kern::KernDialect, planir::PlanDialect>();
+  context
+      .loadDialect<model::GlmDialect, kern::KernDialect, planir::PlanDialect>();
   mlir::ScopedDiagnosticHandler diagnostics(&context, [&](mlir::Diagnostic& d) {
     *error += d.str() + "\n";
     return mlir::success();
   });
-  auto module =
-      mlir::parseSourceString<mlir::ModuleOp>(module_text, &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(module_text, &context);
   if (!module) return false;
   pipeline::PipelineOptions options;
   options.fuse = variant.fuse;

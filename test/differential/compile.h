@@ -15,8 +15,8 @@ struct Variant {
 };
 
 // Writes the plan `path`; false, with the reason in `error`, when the compiler
-// refuses. Kernels are compiled without optimisation: that is quick, and the same
-// operations give the same bits wherever they stand.
+// refuses. Kernels are compiled without optimisation: that is quick, and the
+// same operations give the same bits wherever they stand.
 bool CompilePlan(const std::string& module_text, const Variant& variant,
                  const std::string& path, std::string* error);
 

@@ -96,7 +96,8 @@ std::string RowText::Finish(const std::string& results,
       List(inputs_, [](const Value& v) { return v.name; }), " : ",
       List(inputs_, type), ")\n      maps [", absl::StrJoin(in_maps_, ", "),
       "]\n      outs [", absl::StrJoin(out_maps_, ", "), "] targets [",
-      absl::StrJoin(targets_, ", "), "] -> (", List(types, type), ") {\n  ^bb0(",
+      absl::StrJoin(targets_, ", "), "] -> (", List(types, type),
+      ") {\n  ^bb0(",
       List(scalars_, [](const std::string& s) { return s + ": f32"; }), "):\n",
       body_, "    glm.yield ", absl::StrJoin(yields_, ", "), " : ",
       List(yields_, floats), "\n  }");
@@ -134,8 +135,8 @@ Value FunctionText::Weight(const std::string& dtype, Dims dims, double scale) {
   const std::string symbol = absl::StrCat("@", name_, ".w", next_++);
   AppendValues(dtype, Product(w.dims), scale);
   const size_t size = Product(w.dims) * (dtype == "f32" ? 4 : 2);
-  absl::StrAppend(&symbols_, "glm.weight ", symbol, " : ", w.Type(), " pieces [",
-                  Piece(weights_.size() - size), "]\n");
+  absl::StrAppend(&symbols_, "glm.weight ", symbol, " : ", w.Type(),
+                  " pieces [", Piece(weights_.size() - size), "]\n");
   absl::StrAppend(&body_, "  ", w.name, " = glm.get_weight ", symbol, " : ",
                   w.Type(), "\n");
   return w;
@@ -180,21 +181,21 @@ std::string FunctionText::State(const std::string& dtype, const Dims& dims,
 
 Value FunctionText::Call(const std::string& op,
                          const std::vector<Value>& operands,
-                         const std::string& attributes, const std::string& dtype,
-                         Dims dims) {
+                         const std::string& attributes,
+                         const std::string& dtype, Dims dims) {
   const Value result = {absl::StrCat("%v", next_), dtype, std::move(dims)};
-  absl::StrAppend(
-      &body_, "  ", result.name, " = glm.", op, " ",
-      List(operands, [](const Value& v) { return v.name; }), attributes, " : (",
-      List(operands, [](const Value& v) { return v.Type(); }), ") -> ",
-      result.Type(), Loc(next_));
+  absl::StrAppend(&body_, "  ", result.name, " = glm.", op, " ",
+                  List(operands, [](const Value& v) { return v.name; }),
+                  attributes, " : (",
+                  List(operands, [](const Value& v) { return v.Type(); }),
+                  ") -> ", result.Type(), Loc(next_));
   ++next_;
   return result;
 }
 
 Value FunctionText::CallWithSeqs(const std::string& op, const Value& operand,
-                                 const Value& seqs, const std::string& attributes,
-                                 Dims dims) {
+                                 const Value& seqs,
+                                 const std::string& attributes, Dims dims) {
   const Value result = {absl::StrCat("%v", next_), "i32", std::move(dims)};
   absl::StrAppend(&body_, "  ", result.name, " = glm.", op, " ", operand.name,
                   " seqs(", seqs.name, ")", attributes, " : (", operand.Type(),
@@ -206,11 +207,10 @@ Value FunctionText::CallWithSeqs(const std::string& op, const Value& operand,
 void FunctionText::Effect(const std::string& op,
                           const std::vector<Value>& operands,
                           const std::string& attributes) {
-  absl::StrAppend(&body_, "  glm.", op, " ",
-                  List(operands, [](const Value& v) { return v.name; }),
-                  attributes, " : ",
-                  List(operands, [](const Value& v) { return v.Type(); }),
-                  Loc(next_++));
+  absl::StrAppend(
+      &body_, "  glm.", op, " ",
+      List(operands, [](const Value& v) { return v.name; }), attributes, " : ",
+      List(operands, [](const Value& v) { return v.Type(); }), Loc(next_++));
 }
 
 std::vector<Value> FunctionText::Rowwise(const RowText& row,

@@ -1,5 +1,5 @@
 // The text of one entry function as it grows: values, weights, states and the
-// operations that make them. It checks nothing; random_ops.cc chooses.
+// operations that make them. It checks nothing; random_ops.h chooses.
 #ifndef TEST_DIFFERENTIAL_FUNCTION_TEXT_H_
 #define TEST_DIFFERENTIAL_FUNCTION_TEXT_H_
 
@@ -14,9 +14,9 @@ using Dims = std::vector<int64_t>;
 int64_t Product(const Dims& dims);
 
 struct Value {
-  std::string name;   // %v3 or %v3#1
-  std::string dtype;  // f32 | bf16 | f16 | i32
-  Dims dims;          // all of them
+  std::string name;       // %v3 or %v3#1
+  std::string dtype;      // f32 | bf16 | f16 | i32
+  Dims dims;              // all of them
   int64_t ids_below = 0;  // i32: top_k's columns
 
   std::string Type() const;
@@ -74,13 +74,15 @@ class FunctionText {
   std::string State(const std::string& dtype, const Dims& dims,
                     int64_t tokens_per_row);
 
-  // `%v = text : (types of `operands`) -> type`, with the operands' names before
-  // `attributes`.
+  // `%v = text : (types of `operands`) -> type`, with the operands' names
+  // before `attributes`.
   Value Call(const std::string& op, const std::vector<Value>& operands,
-             const std::string& attributes, const std::string& dtype, Dims dims);
+             const std::string& attributes, const std::string& dtype,
+             Dims dims);
   // `glm.top_k %a seqs(%s)`: i32.
   Value CallWithSeqs(const std::string& op, const Value& operand,
-                     const Value& seqs, const std::string& attributes, Dims dims);
+                     const Value& seqs, const std::string& attributes,
+                     Dims dims);
   // Call without a result.
   void Effect(const std::string& op, const std::vector<Value>& operands,
               const std::string& attributes);

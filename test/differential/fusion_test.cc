@@ -57,7 +57,8 @@ TEST(Fusion, RandomGraphsComputeTheSame) {
   std::filesystem::remove_all(options.folder);
   std::cout << totals.graphs << " graphs, " << totals.operations
             << " operations, " << totals.launches_off << " launches, fused "
-            << totals.launches_on << ", products cut in " << totals.split << "\n";
+            << totals.launches_on << ", products cut in " << totals.split
+            << "\n";
   // The graphs reach what they are made for.
   if (graphs >= 100) {
     EXPECT_LT(totals.launches_on * 2, totals.launches_off);

@@ -19,7 +19,7 @@ inline constexpr int64_t kVocab = 16, kContext = 64, kPool = 4;
 using Gene = std::vector<uint32_t>;
 
 struct Genome {
-  Gene step;              // rows, sizes, element types
+  Gene step;  // rows, sizes, element types
   // In order; an operation reads values of earlier ones. An empty one is none.
   std::vector<Gene> ops;
 };
@@ -31,10 +31,10 @@ struct Graph {
   std::string symbols;   // glm.weight, glm.state
   std::string function;  // func.func
   int64_t sequences = 1, tokens = 1, logit_rows = 1;
-  bool f32 = true;       // no value is rounded to bf16
-  bool selects = false;  // a top_k may turn the last bit into another row
+  bool f32 = true;            // no value is rounded to bf16
+  bool selects = false;       // a top_k may turn the last bit into another row
   bool shares_state = false;  // two operations advance one state
-  bool whole = false;    // rows read each other: every step must fill all rows
+  bool whole = false;  // rows read each other: every step must fill all rows
 };
 
 // The bytes of its weights are appended to `weights`, which the module's one

@@ -45,7 +45,8 @@ Step MakeStep(const Graph& graph, std::vector<uint32_t>& positions, bool first,
 
 class EntryRunner {
  public:
-  EntryRunner(Executor& executor, uint32_t entry, const Graph& graph, bool check)
+  EntryRunner(Executor& executor, uint32_t entry, const Graph& graph,
+              bool check)
       : executor_(executor),
         number_(entry),
         entry_(*executor.plan_file().plan().entries()->Get(entry)),
@@ -98,15 +99,16 @@ class EntryRunner {
   absl::Status Run(const Step& step) {
     uint32_t launch = 0;
     if (checked_) GLM_RETURN_IF_ERROR(check_.Prepare(launch));
-    GLM_RETURN_IF_ERROR(executor_.StepObserved(
-        number_, {step.ids, step.sequences, step.rows},
-        [&](const OperationRange& done) -> absl::Status {
-          GLM_RETURN_IF_ERROR(KeepTaps(step, done));
-          if (!checked_) return absl::OkStatus();
-          GLM_RETURN_IF_ERROR(Compare());
-          if (++launch == check_.launches()) return absl::OkStatus();
-          return check_.Prepare(launch);
-        }));
+    GLM_RETURN_IF_ERROR(
+        executor_.StepObserved(number_, {step.ids, step.sequences, step.rows},
+                               [&](const OperationRange& done) -> absl::Status {
+                                 GLM_RETURN_IF_ERROR(KeepTaps(step, done));
+                                 if (!checked_) return absl::OkStatus();
+                                 GLM_RETURN_IF_ERROR(Compare());
+                                 if (++launch == check_.launches())
+                                   return absl::OkStatus();
+                                 return check_.Prepare(launch);
+                               }));
     for (uint32_t r = 0; r < graph_.logit_rows; ++r) {
       if (step.rows[r] < 0) continue;
       const auto row = std::as_bytes(executor_.logits(r));
@@ -119,13 +121,13 @@ class EntryRunner {
   absl::Status Compare() {
     GLM_ASSIGN_OR_RETURN(const auto results, check_.Check());
     for (const check::LaunchResult& result : results) {
-      // Random bodies subtract what is nearly equal, which the bound of a rowwise
-      // operation does not foresee.
+      // Random bodies subtract what is nearly equal, which the bound of a
+      // rowwise operation does not foresee.
       const bool small = result.op == "rowwise" && result.max_abs < kSmall;
       if (result.share <= 1 || small || !run_.outside.empty()) continue;
-      run_.outside = absl::StrCat(
-          "step ", step_, " ", result.origin, " (", result.kernel, ") is ",
-          result.share, " of its bound: ", result.where);
+      run_.outside =
+          absl::StrCat("step ", step_, " ", result.origin, " (", result.kernel,
+                       ") is ", result.share, " of its bound: ", result.where);
     }
     return absl::OkStatus();
   }
@@ -164,8 +166,8 @@ class EntryRunner {
 
   void Keep(const std::string& name, plan::DType dtype,
             std::vector<std::byte> bytes) {
-    run_.shown.push_back({absl::StrCat("step ", step_, " ", name), dtype,
-                          std::move(bytes)});
+    run_.shown.push_back(
+        {absl::StrCat("step ", step_, " ", name), dtype, std::move(bytes)});
   }
 
   Executor& executor_;

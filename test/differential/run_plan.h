@@ -22,8 +22,8 @@ struct Shown {
 
 struct EntryRun {
   std::vector<Shown> shown;
-  uint32_t launches = 0;              // of the device
-  uint32_t waiting = 0;               // most blocks that wait in one launch
+  uint32_t launches = 0;               // of the device
+  uint32_t waiting = 0;                // most blocks that wait in one launch
   std::map<std::string, int> members;  // "origin op": how often
   std::string outside;  // an operation outside its bound; empty: none
 };
