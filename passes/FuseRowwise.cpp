@@ -3,7 +3,8 @@
 // Why: an intermediate row that is stored by one launch and read back by the next
 // costs a launch and two trips through memory; joined, it stays in registers.
 // Contract: bit-different from the unfused form where the intermediate was bf16
-// (one rounding fewer); exact for f32.
+// (one rounding fewer); exact for f32, but for a * b + c across the seam, which the
+// kernels' compiler contracts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -40,6 +40,7 @@ struct PlanMemory final : passes::impl::PlanMemoryPassBase<PlanMemory> {
     SmallVector<Interval> intervals;
     DenseMap<Value, size_t> index;
     int64_t launches = 0;
+    SmallVector<Value> results; // read after the last launch
     auto touch = [&](Value v, int64_t when) {
       auto it = index.find(v);
       if (it == index.end())
@@ -66,8 +67,12 @@ struct PlanMemory final : passes::impl::PlanMemoryPassBase<PlanMemory> {
         launches += together.size();
       } else if (auto tap = dyn_cast<kern::TapOp>(op)) {
         touch(tap.getBuffer(), std::max<int64_t>(launches - 1, 0));
+        if (tap.getName() == "logits")
+          results.push_back(tap.getBuffer());
       }
     }
+    for (Value v : results)
+      touch(v, std::max<int64_t>(launches - 1, 0));
     // Inputs are written before the first launch, and may be read by any.
     for (Interval &i : intervals) {
       StringRef name = i.alloc.getName();

@@ -60,6 +60,9 @@ ALLOWED = {
     "test/kernels": {"compiler/codegen/templates", "runtime/reference", "test/gfxemu"},
     "test/plans": {"runtime/device", "runtime/device/gpu", "runtime/executor",
                    "runtime/plan", "test/gfxemu", "tools/glm-check"} | BASE,
+    "test/differential": {"compiler", "dialects", "passes", "runtime/device/host",
+                          "runtime/executor", "runtime/plan", "runtime/safetensors",
+                          "tools/glm-check"} | BASE | MLIR,
     "test/codegen": set(),
 }
 

@@ -161,6 +161,7 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   if (!clang)
     return clang.takeError();
   std::vector<std::string> flags = flagsFor(target);
+  flags.insert(flags.end(), options.flags.begin(), options.flags.end());
 
   // The version of the compiler is part of the key: its size and date stand for it.
   std::string key = llvm::join(flags, " ") + *clang;

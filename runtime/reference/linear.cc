@@ -17,8 +17,6 @@ double Dot(std::span<const float> x, std::span<const float> w) {
   return sum;
 }
 
-}  // namespace
-
 // y[t, n] = sum_k x[t, k] w[n, k]
 bool Linear(Launch& launch) {
   const int dtype = static_cast<int>(launch.Param(2));
@@ -163,6 +161,18 @@ bool ExpertLinear(Launch& launch) {
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"linear", Linear, 4e-6, false},
+    {"linear_parts", LinearParts, 4e-6, false},
+    {"sum_parts", SumParts, 4e-6, false},
+    {"head_linear", HeadLinear, 4e-6, false},
+    {"expert_linear", ExpertLinear, 4e-6, false},
+};
+
+}  // namespace
+
+std::span<const Op> LinearOps() { return kOps; }
 
 void DequantizeGptq4(std::span<const int32_t> words,
                      std::span<const float> scales, int64_t rows,

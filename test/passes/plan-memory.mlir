@@ -134,3 +134,20 @@ func.func @grid() {
 func.func @nothing() {
   return
 }
+
+// -----
+
+// The logits are read after the last launch, wherever their tap stands.
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+// CHECK-LABEL: func.func @logits_to_the_end
+func.func @logits_to_the_end() {
+  // CHECK-NEXT: kern.alloc "y" {first = 0 : i64, last = 1 : i64, offset = 0 : i64}
+  %y = kern.alloc "y" : memref<1xf32>
+  // CHECK-NEXT: kern.alloc "z" {first = 1 : i64, last = 1 : i64, offset = 256 : i64}
+  %z = kern.alloc "z" : memref<1xf32>
+  kern.launch @k grid [1, 1, 1](%y : memref<1xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  kern.tap "logits" %y : memref<1xf32>
+  kern.launch @k grid [1, 1, 1](%z : memref<1xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}

@@ -1,7 +1,9 @@
 #include "runtime/device/host/host_queue.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -84,6 +86,10 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
 
 void HostQueue::Run(const HostLaunch& launch, const uint64_t* args) {
   for (const HostPhase& phase : launch.phases) {
+    if (shuffled_) {
+      RunShuffled(launch, phase, args);
+      continue;
+    }
     if (!phase.parallel) {
       launch.function(args, launch.grid.data(), phase.begin, phase.end);
       continue;
@@ -92,6 +98,16 @@ void HostQueue::Run(const HostLaunch& launch, const uint64_t* args) {
                       [&](uint64_t begin, uint64_t end) {
                         launch.function(args, launch.grid.data(), begin, end);
                       });
+  }
+}
+
+void HostQueue::RunShuffled(const HostLaunch& launch, const HostPhase& phase,
+                            const uint64_t* args) {
+  std::vector<uint64_t> order(phase.end - phase.begin);
+  std::iota(order.begin(), order.end(), phase.begin);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const uint64_t block : order) {
+    launch.function(args, launch.grid.data(), block, block + 1);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <variant>
 #include <vector>
 
@@ -52,7 +53,9 @@ class HostEvent : public Event {
 
 class HostQueue : public Queue {
  public:
-  explicit HostQueue(ThreadPool& pool) : pool_(pool) {}
+  // `order_seed` as in HostDeviceOptions.
+  HostQueue(ThreadPool& pool, uint64_t order_seed)
+      : pool_(pool), shuffled_(order_seed != 0), random_(order_seed) {}
 
   absl::Status Copy(const Memory& to, uint64_t to_offset, const Memory& from,
                     uint64_t from_offset, uint64_t bytes) override;
@@ -65,9 +68,13 @@ class HostQueue : public Queue {
 
  private:
   void Run(const HostLaunch& launch, const uint64_t* args);
+  void RunShuffled(const HostLaunch& launch, const HostPhase& phase,
+                   const uint64_t* args);
   absl::Status RefuseWhileCapturing(const char* call) const;
 
   ThreadPool& pool_;
+  bool shuffled_;
+  std::mt19937_64 random_;
   std::unique_ptr<HostGraph> capture_;
 };
 

@@ -81,7 +81,7 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
   if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs. A wave takes O outputs at a time; its lanes share the
 // columns, 8 each.
 template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,

@@ -77,7 +77,7 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
   }
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs.
 template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
           class Out>

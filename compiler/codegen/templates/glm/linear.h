@@ -129,6 +129,7 @@ GLM_FN void LinearParts(Block& block, const Args& args) {
     const int64_t rows = Compact(
         block, first, end, kMost,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
+    if (rows == 0) return;
     Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
     for (int64_t o = 0; o < outer; ++o) {
       const int64_t from = o * kStretch + p * kWidth;
