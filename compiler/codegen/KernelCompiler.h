@@ -34,7 +34,6 @@ struct CompileOptions {
   std::string cacheDir; // empty: $XDG_CACHE_HOME/glmc or ~/.cache/glmc
   bool useCache = true;
   std::vector<std::string> flags; // after the usual ones: a test's, for less work
-  std::string keepDir;  // when set, sources are also written there
   std::function<void(size_t done, size_t total)> progress;
 };
 
