@@ -221,6 +221,9 @@ std::string Chains::refuse(Chain *own, Chain *other) {
   for (size_t m : members)
     if (!launches[m].getParts())
       return "the launch has no parts";
+  for (size_t m : members)
+    if (launches[m].getAlone())
+      return "a kernel needs a grid of its own";
   std::optional<Shape> shape = shapeOf(members);
   if (!shape)
     return "the parts of one do not divide those of the other";

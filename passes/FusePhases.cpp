@@ -31,6 +31,14 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
   using FusePhasesPassBase::FusePhasesPassBase;
 
   void runOnOperation() override {
+    auto size = [&](StringRef name) {
+      auto attr = getOperation()->getAttrOfType<IntegerAttr>(name);
+      return attr ? attr.getInt() : 1;
+    };
+    // Products of many rows need the registers of the third block of a unit.
+    const int64_t rows = size("glm.sequences") * size("glm.tokens");
+    const int64_t limit = rows > kFewRows ? std::min(maxWaiting, maxWaitingManyRows)
+                                          : maxWaiting;
     kern::GridOp into;
     int64_t phases = 0, waiting = 0, words = 0;
     for (auto grid : llvm::to_vector(getOperation().getBody().getOps<kern::GridOp>())) {
@@ -46,10 +54,10 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
           why = "the grid has " + std::to_string(phases) + " phases";
         else if (words + own > kMaxArgumentWords)
           why = "the grid would have too many arguments";
-        else if (waiting + blocks > maxWaiting)
+        else if (waiting + blocks > limit)
           why = std::to_string(waiting + blocks) +
                 " blocks would wait, the device may hold no more than " +
-                std::to_string(maxWaiting);
+                std::to_string(limit);
       }
       if (!into || !why.empty()) {
         if (into)
@@ -64,6 +72,8 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
   }
 
 private:
+  static constexpr int64_t kFewRows = 4;
+
   static remark::RemarkOpts options() {
     return remark::RemarkOpts::name("fuse-phases").category("glm-fuse");
   }

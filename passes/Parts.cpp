@@ -98,7 +98,7 @@ std::string passes::describeGrid(kern::GridOp grid) {
       os << " " << launch.getKernel();
       for (int64_t g : launch.getGrid())
         os << " " << g;
-      os << ",";
+      os << " " << launch.getRowCount() << ",";
     }
     os << ";";
   }

@@ -57,7 +57,7 @@ int64_t argumentWords(kern::GridOp grid);
 /// Whether a launch inside `grid` is marked alone.
 bool isAlone(kern::GridOp grid);
 
-/// What makes two grids the same kernel: "phase rows columns: kernel gx gy gz, ...;"
+/// What makes two grids the same kernel: "phase rows columns: kernel gx gy gz T, ...;"
 /// for each chain (docs/spec/kernels.md, Groups).
 std::string describeGrid(kern::GridOp grid);
 

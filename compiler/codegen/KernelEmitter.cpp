@@ -337,12 +337,6 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::LaunchOp example) {
   return success();
 }
 
-/// T of a launch: its third argument.
-int64_t rowsOf(kern::LaunchOp launch) {
-  auto rows = launch.getArgs()[2].getDefiningOp<arith::ConstantOp>();
-  return cast<IntegerAttr>(rows.getValue()).getInt();
-}
-
 /// The blocks of chains that differ only in their arguments.
 FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
                                        int64_t firstBlock, int64_t firstWord,
@@ -371,7 +365,7 @@ FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
         "    EachPart<{0}, {1}, {2}, {3}, {4}, {5}>(block, r, x, [&](auto& of) "
         "{{\n      {6}(of, own.From({7}));\n    });\n",
         parts[0] / chain.getRows(), parts[1] / chain.getColumns(), parts[1], grid[0],
-        grid[1], rowsOf(launch), *name, word);
+        grid[1], launch.getRowCount(), *name, word);
     word += launch.getArgs().size();
   }
   return text;
@@ -385,7 +379,7 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
          llvm::all_of(llvm::zip(x, y), [](auto both) {
            auto [p, q] = both;
            return p.getKernel() == q.getKernel() && p.getGrid() == q.getGrid() &&
-                  rowsOf(p) == rowsOf(q);
+                  p.getRowCount() == q.getRowCount();
          });
 }
 
@@ -425,18 +419,18 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
     }
     // 2. Its end. Later phases' blocks go on below.
     os << "\n";
-    if (phase == last)
+    if (phase == last && last > 0)
       os << "  phases.Finish(" << phase << ", " << block - phaseBegin << ");\n";
-    else
+    else if (phase != last)
       os << "  if (b < " << block << ") {\n    phases.Done(" << phase
          << ");\n    return;\n  }\n";
   }
   body += llvm::formatv("namespace glm::kernel {{\n\ntemplate <class Block>\nGLM_FN void "
                         "{0}_body(Block& block, const Args& args) {{\n"
-                        "  const Phases phases(args.Pointer(0));\n"
-                        "  const int64_t b = block.x;\n{1}}\n\n}  // namespace "
+                        "{2}  const int64_t b = block.x;\n{1}}\n\n}  // namespace "
                         "glm::kernel\n",
-                        kernel.getSymName(), text);
+                        kernel.getSymName(), text,
+                        last > 0 ? "  const Phases phases(args.Pointer(0));\n" : "");
   int64_t waiting = 0;
   for (kern::ChainOp chain : chains)
     waiting += chain.getPhase() > 0 ? chain.getBlocks() : 0;

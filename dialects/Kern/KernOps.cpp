@@ -34,6 +34,11 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects tiles to divide the columns of a rowwise kernel "
                        "without reductions, got ")
            << getTiles();
+  if (getTiles() > 1)
+    for (auto store : getBody().getOps<StoreOp>())
+      if (store.getCoeffs().back() == 0)
+        return store.emitOpError("stores one value for all columns in a kernel of "
+                                 "tiles, whose blocks would all store it");
   return success();
 }
 
@@ -98,6 +103,14 @@ LogicalResult LaunchOp::verify() {
         !isa<MemRefType>(getArgs()[w].getType()))
       return emitOpError("writes argument ") << w << ", which is no buffer";
   return verifyParts(*this);
+}
+
+int64_t LaunchOp::getRowCount() {
+  if (getArgs().size() < 3)
+    return 0;
+  auto rows = getArgs()[2].getDefiningOp<arith::ConstantOp>();
+  auto value = rows ? dyn_cast<IntegerAttr>(rows.getValue()) : IntegerAttr();
+  return value ? value.getInt() : 0;
 }
 
 LogicalResult GridOp::verify() {

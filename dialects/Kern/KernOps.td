@@ -128,6 +128,10 @@ def Kern_LaunchOp : Kern_Op<"launch",
     $kernel `grid` $grid `(` ($args^ `:` type($args))? `)` `writes` $writes attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// T, the third argument of every kernel; 0 when that is no constant.
+    int64_t getRowCount();
+  }];
 }
 
 def Kern_GridOp : Kern_Op<"grid",

@@ -146,7 +146,7 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     }
   }
   bindings.arena = arena.get();
-  if (memory.arena >= kCounterBytes) {
+  if (memory.groups) {
     bindings.counters = arena->address() + memory.arena - kCounterBytes;
   }
   bindings.staging = staging.get();

@@ -191,7 +191,7 @@ void AddGroup(plan::PlanT& plan, plan::EntryT& entry) {
                   plan::Chain(1, 1, 1, plan::kToyVocab)};
   if (plan.kernels.size() == 2) {
     plan::KernelT& kernel = plan::Add(plan.kernels);
-    kernel.name = "group_72734aeed1e35070";
+    kernel.name = "group_25d756a9aa444d69";
     kernel.op = "group";
     kernel.threads = 1;
   }
@@ -212,7 +212,7 @@ TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {
   EXPECT_EQ(e.entries()[kDecode].operations, 2u);
   EXPECT_EQ(memory.arena, 5u * 256 + kCounterBytes);
 
-  // The logits hold what the counters are not zero by.
+  // toy_logits adds the counters to the logits: zero counters change nothing.
   ASSERT_TRUE(Step(e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
   ASSERT_TRUE(Step(e, kPrefill, {5, 6, 0, 0}, {0, 4, 2}, 1).ok());
   EXPECT_EQ(Logits(e), Expected(21));

@@ -64,10 +64,9 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
       memory.tables += layout.table_bytes;
     }
   }
-  bool groups = false;
   for (const plan::Entry* entry : *plan.entries()) {
     memory.arena = std::max(memory.arena, entry->arena_bytes());
-    groups |= entry->groups() != nullptr && entry->groups()->size() > 0;
+    memory.groups |= entry->groups() != nullptr && entry->groups()->size() > 0;
     if (!options.staging) continue;
     uint64_t staging = 0;
     for (const uint32_t buffer :
@@ -76,7 +75,7 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
     }
     memory.staging = std::max(memory.staging, staging);
   }
-  if (groups) memory.arena += kCounterBytes;
+  if (memory.groups) memory.arena += kCounterBytes;
   if (const auto* states = plan.states()) {
     for (const plan::State* state : *states) {
       memory.state_per_slot += state->bytes_per_slot();

@@ -23,6 +23,7 @@ struct MemoryPlan {
   uint64_t weights_copied = 0;  // copied to memory of our own
   uint64_t tables = 0;          // addresses of expert pieces
   uint64_t arena = 0;           // activations: the largest entry; counters
+  bool groups = false;          // the plan has groups, so counters
   uint64_t states = 0;          // all slots
   uint64_t staging = 0;         // host side of inputs and logits
   uint32_t slots = 0;

@@ -27,7 +27,7 @@ inline std::string GroupKernelName(const PlanT& plan, const EntryT& entry,
       const LaunchT& launch = *entry.launches[next++];
       text << " " << plan.kernels[launch.kernel]->name;
       for (const uint32_t extent : launch.grid) text << " " << extent;
-      text << ",";
+      text << " " << launch.args[2].value() << ",";
     }
     text << ";";
   }

@@ -26,7 +26,7 @@ void Describe(const Plan& plan, const Entry& entry, const Chain& chain,
     for (const uint32_t extent : *launch.grid()) {
       absl::StrAppend(&text, " ", extent);
     }
-    absl::StrAppend(&text, ",");
+    absl::StrAppend(&text, " ", launch.args()->Get(2)->value(), ",");
   }
   absl::StrAppend(&text, ";");
 }

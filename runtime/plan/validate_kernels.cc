@@ -106,6 +106,11 @@ absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
         (inst.op() == RowOp::REDUCE_ADD || inst.op() == RowOp::REDUCE_MAX)) {
       return place.Bad(program.tiles(), " tiles of a row that is reduced");
     }
+    if (program.tiles() > 1 && inst.op() == RowOp::STORE &&
+        SizeOf(inst.coeff()) == rank && inst.coeff()->Get(rank - 1) == 0) {
+      return place.Bad(program.tiles(),
+                       " tiles that all store at one place of the row");
+    }
     GLM_RETURN_IF_ERROR(
         ValidateInstruction(place.At("code", i, ""), program, defines, inst));
     defines.push_back(inst.op() != RowOp::STORE);

@@ -38,7 +38,7 @@ void toy_logits(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
 // Both as a group; the name is the hash of
 // "0 1 1: toy_sum 1 1 1,;1 1 8: toy_logits 8 1 1,;". Words 0: counters; 1 to 7: toy_sum; 8 to 15: toy_logits.
 // Counters that are not zero are added to the logits.
-void group_72734aeed1e35070(const u64 *args, const u32 grid[3], u64 begin,
+void group_25d756a9aa444d69(const u64 *args, const u32 grid[3], u64 begin,
                             u64 end) {
   if (begin == 0) {
     toy_sum(args + 1, grid, 0, 1);

@@ -51,12 +51,16 @@ GLM_FN void Barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-// What this work-item stored is seen by any block that acquires later.
+// What this work-item stored, or saw at a barrier, is seen by any block that
+// acquires later.
 GLM_FN void ReleaseToDevice() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
 }
 GLM_FN void AcquireFromDevice() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  // No fence empties the scalar cache: what is loaded from here on is not known
+  // to be unchanged, and so no scalar load.
+  asm volatile("" ::: "memory");
 }
 GLM_FN void Pause() { __builtin_amdgcn_s_sleep(1); }
 

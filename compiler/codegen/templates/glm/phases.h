@@ -25,31 +25,9 @@
 
 namespace glm::kernel {
 
-// A block of a launch that has kMost rows.
-template <int64_t kMost>
-struct BlockOfRows : Block {
-  static constexpr int64_t kRows = kMost;
-};
-
-// The blocks of a launch of kMost rows that are part (r, x) of a chain:
-// kHigh x kWide neighbours in a grid of kX x kY x ... whose rows have kAll
-// blocks.
-template <int64_t kHigh, int64_t kWide, int64_t kAll, int64_t kX, int64_t kY,
-          int64_t kMost, class Body>
-GLM_FN void EachPart(Block&, int64_t r, int64_t x, Body body) {
-  for (int64_t i = 0; i < kHigh; ++i) {
-    for (int64_t j = 0; j < kWide; ++j) {
-      const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide + j);
-      BlockOfRows<kMost> of{
-          {int64_t(number % uint32_t(kX)),
-           int64_t(number / uint32_t(kX) % uint32_t(kY)),
-           int64_t(number / uint32_t(kX) / uint32_t(kY))}};
-      body(of);
-    }
-  }
-}
-
 #ifndef GLM_GPU
+
+GLM_FN void PartEnd() {}
 
 struct Phases {
   GLM_FN explicit Phases(void*) {}
@@ -60,6 +38,9 @@ struct Phases {
 
 #else
 
+// What follows sees what this part stored, also where a body returned early.
+GLM_FN void PartEnd() { Barrier(); }
+
 struct Phases {
   uint32_t* counters;  // blocks that have ended, a phase each
 
@@ -68,9 +49,11 @@ struct Phases {
 
   // The end of a block of `phase`.
   GLM_FN void Done(int phase) const {
-    ReleaseToDevice();
     Barrier();
-    if (Thread() == 0) CountUp(counters + phase);
+    if (Thread() == 0) {  // releases what it has seen all others store
+      ReleaseToDevice();
+      CountUp(counters + phase);
+    }
   }
 
   // Waits until `blocks` blocks of `phase` have ended.
@@ -92,5 +75,30 @@ struct Phases {
 };
 
 #endif  // GLM_GPU
+
+// A block of a launch that has kMost rows.
+template <int64_t kMost>
+struct BlockOfRows : Block {
+  static constexpr int64_t kRows = kMost;
+};
+
+// The blocks of a launch of kMost rows that are part (r, x) of a chain:
+// kHigh x kWide neighbours in a grid of kX x kY x ... whose rows have kAll
+// blocks.
+template <int64_t kHigh, int64_t kWide, int64_t kAll, int64_t kX, int64_t kY,
+          int64_t kMost, class Body>
+GLM_FN void EachPart(Block&, int64_t r, int64_t x, Body body) {
+  for (int64_t i = 0; i < kHigh; ++i) {
+    for (int64_t j = 0; j < kWide; ++j) {
+      const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide + j);
+      BlockOfRows<kMost> of{
+          {int64_t(number % uint32_t(kX)),
+           int64_t(number / uint32_t(kX) % uint32_t(kY)),
+           int64_t(number / uint32_t(kX) / uint32_t(kY))}};
+      body(of);
+      PartEnd();
+    }
+  }
+}
 
 }  // namespace glm::kernel

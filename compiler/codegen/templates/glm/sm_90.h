@@ -38,7 +38,8 @@ GLM_FN int LateIndex(int index) { return index; }
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() { __nvvm_bar_sync(0); }
 
-// What this work-item stored is seen by any block that acquires later.
+// What this work-item stored, or saw at a barrier, is seen by any block that
+// acquires later.
 GLM_FN void ReleaseToDevice() { __nvvm_membar_gl(); }
 GLM_FN void AcquireFromDevice() { __nvvm_membar_gl(); }
 GLM_FN void Pause() { __nvvm_nanosleep(20); }
