@@ -9,6 +9,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace glm;
@@ -190,6 +191,8 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   std::vector<Job> jobs;
   for (size_t i = 0; i < sources.size(); ++i) {
     std::string stem = (dir + "/kernels" + llvm::Twine(i)).str();
+    for (const char *end : {".cpp", ".o", ".log"})
+      llvm::sys::RemoveFileOnSignal(stem + end);
     if (Error e = writeFile(stem + ".cpp", sources[i].text))
       return std::move(e);
     std::vector<std::string> argv = {*clang};

@@ -13,6 +13,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
 #include "mlir/IR/Remarks.h"
 
 #include <filesystem>
@@ -271,6 +272,7 @@ private:
       // Under its own name only when the plan is complete.
       packedFinal = packed.str().str();
       packedTemp = packedFinal + ".new";
+      llvm::sys::RemoveFileOnSignal(packedTemp);
       using planfile::PackWhat;
       if (Error e = planfile::packWeights(
               *module, paths, packedTemp,
@@ -415,6 +417,8 @@ private:
     if (!packedTemp.empty())
       if (std::error_code ec = llvm::sys::fs::rename(packedTemp, packedFinal))
         return fail(packedFinal + ": " + ec.message());
+    if (!packedTemp.empty())
+      llvm::sys::DontRemoveFileOnSignal(packedTemp);
     if (std::error_code ec = llvm::sys::fs::rename(temp, options.output))
       return fail(options.output + ": " + ec.message());
     packedTemp.clear();

@@ -189,13 +189,12 @@ void AddGroup(plan::PlanT& plan, plan::EntryT& entry) {
   plan::GroupT& group = plan::Add(entry.groups);
   group.chains = {plan::Chain(1, 0, 1, 1),
                   plan::Chain(1, 1, 1, plan::kToyVocab)};
-  if (plan.kernels.size() == 2) {
-    plan::KernelT& kernel = plan::Add(plan.kernels);
-    kernel.name = "group_25d756a9aa444d69";
-    kernel.op = "group";
-    kernel.threads = 1;
-  }
-  group.kernel = 2;
+  group.kernel = static_cast<uint32_t>(plan.kernels.size());
+  plan::KernelT& kernel = plan::Add(plan.kernels);
+  kernel.name = entry.tokens == 1 ? "group_6dd3d7bf16c99e31"
+                                  : "group_4ee69adc83862a5d";
+  kernel.op = "group";
+  kernel.threads = 1;
 }
 
 TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {

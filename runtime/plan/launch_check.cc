@@ -108,6 +108,7 @@ void LaunchCheck::Output(uint32_t index, uint64_t code, uint64_t elements) {
   }
   Operand(index, static_cast<DType>(code), elements);
   ids_.erase(buffer);
+  writers_.emplace(buffer, number_);
 }
 
 void LaunchCheck::DenseWeight(uint32_t index, uint64_t code,

@@ -272,8 +272,9 @@ absl::Status ValidateEntry(const Place& at, const Plan& plan,
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i));
   }
-  GLM_RETURN_IF_ERROR(ValidateLaunches(at, plan, entry));
-  GLM_RETURN_IF_ERROR(ValidateGroups(at, plan, entry));
+  std::multimap<uint32_t, uint32_t> writers;
+  GLM_RETURN_IF_ERROR(ValidateLaunches(at, plan, entry, writers));
+  GLM_RETURN_IF_ERROR(ValidateGroups(at, plan, entry, writers));
   return ValidateTaps(at, entry);
 }
 

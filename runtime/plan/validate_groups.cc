@@ -97,6 +97,53 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan,
   return absl::OkStatus();
 }
 
+// Chains of one phase run at the same time: none touches what another writes.
+absl::Status ValidatePhases(const Place& at, const Entry& entry,
+                            const Group& group,
+                            const std::multimap<uint32_t, uint32_t>& writers) {
+  struct Where {
+    uint32_t phase;
+    uint32_t chain;
+  };
+  std::vector<Where> of_launch;
+  for (uint32_t c = 0; c < SizeOf(group.chains()); ++c) {
+    const Chain& chain = *group.chains()->Get(c);
+    of_launch.insert(of_launch.end(), chain.launches(), {chain.phase(), c});
+  }
+  std::map<uint32_t, Where> states;  // last user
+  for (uint32_t i = 0; i < of_launch.size(); ++i) {
+    const Where& here = of_launch[i];
+    const auto beside = [&](const Where& other) {
+      return other.phase == here.phase && other.chain != here.chain;
+    };
+    for (const Arg* arg : *entry.launches()->Get(group.first() + i)->args()) {
+      const uint32_t index = arg->index();
+      if (arg->kind() == ArgKind::STATE) {
+        const auto [at_state, fresh] = states.emplace(index, here);
+        if (!fresh && beside(at_state->second)) {
+          return at.Bad("chains ", at_state->second.chain, " and ", here.chain,
+                        " of one phase use state ", index);
+        }
+        at_state->second = here;
+      } else if (arg->kind() == ArgKind::BUFFER) {
+        const auto [begin, end] = writers.equal_range(index);
+        for (auto writer = begin; writer != end; ++writer) {
+          const uint32_t other = writer->second - group.first();
+          if (writer->second < group.first() || other >= of_launch.size() ||
+              !beside(of_launch[other])) {
+            continue;
+          }
+          return at.Bad("chain ", here.chain, " touches buffer ",
+                        Text(entry.buffers()->Get(index)->name()),
+                        ", which chain ", of_launch[other].chain,
+                        " of the same phase writes");
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The group that launch `launch` is in; `ends` are those of the groups, which
 // begin at their first().
 uint32_t GroupAt(const Entry& entry, const std::vector<uint32_t>& ends,
@@ -130,14 +177,17 @@ absl::Status ValidateLifetimes(const Place& place, const Entry& entry,
 
 }  // namespace
 
-absl::Status ValidateGroups(const Place& place, const Plan& plan,
-                            const Entry& entry) {
+absl::Status ValidateGroups(
+    const Place& place, const Plan& plan, const Entry& entry,
+    const std::multimap<uint32_t, uint32_t>& writers) {
   if (SizeOf(entry.groups()) == 0) return absl::OkStatus();
   uint32_t next = 0;
   std::vector<uint32_t> ends;
   for (uint32_t i = 0; i < SizeOf(entry.groups()); ++i) {
-    GLM_RETURN_IF_ERROR(ValidateGroup(place.At("groups", i, ""), plan, entry,
-                                      *entry.groups()->Get(i), next));
+    const Place at = place.At("groups", i, "");
+    const Group& group = *entry.groups()->Get(i);
+    GLM_RETURN_IF_ERROR(ValidateGroup(at, plan, entry, group, next));
+    GLM_RETURN_IF_ERROR(ValidatePhases(at, entry, group, writers));
     ends.push_back(next);
   }
   return ValidateLifetimes(place, entry, ends);

@@ -253,9 +253,9 @@ const Rule* RuleOf(std::string_view op) {
 }
 
 absl::Status ValidateLaunch(const Place& at, const Plan& plan,
-                            const Entry& entry, const Launch& launch,
-                            ColumnIdsOf& ids) {
-  LaunchCheck check(at, plan, entry, launch, ids);
+                            const Entry& entry, uint32_t number,
+                            ColumnIdsOf& ids, WritersOf& writers) {
+  LaunchCheck check(at, plan, entry, number, ids, writers);
   check.LeadingArgs();
   if (!check.status().ok()) return check.status();
   if (check.kernel().program() != nullptr) {
@@ -297,13 +297,13 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
 }
 
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
-                              const Entry& entry) {
+                              const Entry& entry, WritersOf& writers) {
   ColumnIdsOf ids;
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     const Launch& launch = *entry.launches()->Get(i);
     const Place at = place.At(
         "launches", i, Text(plan.kernels()->Get(launch.kernel())->name()));
-    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, launch, ids));
+    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i, ids, writers));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #define GLM_RUNTIME_PLAN_VALIDATION_CONTEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -120,12 +121,15 @@ absl::Status ValidateEntries(const Place& place, const Plan& plan);
 absl::Status ValidateKernelName(const Place& at, const Kernel& kernel);
 
 // What each launch touches lies in its arguments. Indices have been checked.
+// `writers` becomes the launches that write each buffer.
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
-                              const Entry& entry);
+                              const Entry& entry,
+                              std::multimap<uint32_t, uint32_t>& writers);
 
 // Groups of launches. The launches have been checked.
-absl::Status ValidateGroups(const Place& place, const Plan& plan,
-                            const Entry& entry);
+absl::Status ValidateGroups(
+    const Place& place, const Plan& plan, const Entry& entry,
+    const std::multimap<uint32_t, uint32_t>& writers);
 
 // A name that errors, traces and tools print: 1..kMaxNameLength printable
 // ASCII characters.

@@ -140,7 +140,7 @@ void glmc::addExplain(CLI::App &app, int &result) {
   cmd->add_flag("--launches", flags->text.launches,
                 "Every device launch in order: blocks, phases, bytes, time, origin");
   cmd->add_flag("--json", flags->json,
-                "All of it as JSON; --launches adds launch_list to each entry");
+                "All of it as JSON; --launches adds launch_list to the prediction of each entry");
   cmd->add_flag("--machines", flags->machines,
                 "Print the machines that are known, each number with its source; with "
                 "--json as a file to start from");

@@ -45,8 +45,9 @@ void PrintModel(const plan::Plan& plan) {
   }
   if (plan.code_objects() != nullptr) {
     for (const plan::CodeObject* object : *plan.code_objects()) {
-      std::printf("code         %s %s, %s\n", Text(object->target()),
-                  Text(object->isa()),
+      const char* isa = Text(object->isa());
+      std::printf("code         %s%s%s, %s\n", Text(object->target()),
+                  *isa != 0 ? " " : "", isa,
                   FormatBytes(object->segment()->size()).c_str());
     }
   }

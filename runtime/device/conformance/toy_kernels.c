@@ -35,11 +35,9 @@ void toy_logits(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
   }
 }
 
-// Both as a group; the name is the hash of
-// "0 1 1: toy_sum 1 1 1,;1 1 8: toy_logits 8 1 1,;". Words 0: counters; 1 to 7: toy_sum; 8 to 15: toy_logits.
+// Both as a group. Words 0: counters; 1 to 7: toy_sum; 8 to 15: toy_logits.
 // Counters that are not zero are added to the logits.
-void group_25d756a9aa444d69(const u64 *args, const u32 grid[3], u64 begin,
-                            u64 end) {
+static void both(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
   if (begin == 0) {
     toy_sum(args + 1, grid, 0, 1);
     begin = 1;
@@ -52,6 +50,17 @@ void group_25d756a9aa444d69(const u64 *args, const u32 grid[3], u64 begin,
     counted += ((const u32 *)args[0])[p];
   for (u64 v = begin - 1; v < end - 1; ++v)
     ((float *)args[15])[v] += (float)counted;
+}
+
+// For 1 and for 4 rows; the names are the hashes of
+// "0 1 1: toy_sum 1 1 1 T,;1 1 8: toy_logits 8 1 1 T,;".
+void group_6dd3d7bf16c99e31(const u64 *args, const u32 grid[3], u64 begin,
+                            u64 end) {
+  both(args, grid, begin, end);
+}
+void group_4ee69adc83862a5d(const u64 *args, const u32 grid[3], u64 begin,
+                            u64 end) {
+  both(args, grid, begin, end);
 }
 
 // values U32 [blocks], a, b, seed: block i < a stores seed + i, slowly; i < b
