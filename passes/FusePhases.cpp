@@ -31,14 +31,6 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
   using FusePhasesPassBase::FusePhasesPassBase;
 
   void runOnOperation() override {
-    auto size = [&](StringRef name) {
-      auto attr = getOperation()->getAttrOfType<IntegerAttr>(name);
-      return attr ? attr.getInt() : 1;
-    };
-    // Products of many rows need the registers of the third block of a unit.
-    const int64_t rows = size("glm.sequences") * size("glm.tokens");
-    const int64_t limit = rows > kFewRows ? std::min(maxWaiting, maxWaitingManyRows)
-                                          : maxWaiting;
     kern::GridOp into;
     int64_t phases = 0, waiting = 0, words = 0;
     for (auto grid : llvm::to_vector(getOperation().getBody().getOps<kern::GridOp>())) {
@@ -46,6 +38,9 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
       for (auto chain : grid.getBody().getOps<kern::ChainOp>())
         blocks += chain.getBlocks();
       int64_t own = argumentWords(grid);
+      int64_t limit = isHungry(grid) || (into && isHungry(into))
+                          ? std::min(maxWaiting, maxWaitingHungry)
+                          : maxWaiting;
       std::string why;
       if (into) {
         if (isAlone(grid) || isAlone(into))
@@ -72,8 +67,6 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
   }
 
 private:
-  static constexpr int64_t kFewRows = 4;
-
   static remark::RemarkOpts options() {
     return remark::RemarkOpts::name("fuse-phases").category("glm-fuse");
   }

@@ -71,6 +71,8 @@ struct Table {
   // Rows up to this many are a product of vectors: every weight is read once,
   // all rows stay in registers.
   static constexpr int64_t kGemvRows = 8;
+  // Rows up to which its sums leave room for a third block of a unit.
+  static constexpr int64_t kLeanRows = 4;
   // Tokens a sequence from which the delta rule goes by chunks of 16.
   static constexpr int64_t kChunkTokens = 32;
 
@@ -130,6 +132,7 @@ struct Table {
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getInput()), in(op.getWeight()),
               out(op.getResult(), gemv ? even(kColumns, n, 32) : kWhole)};
+    k.hungry = k.rows > kLeanRows || w.getEncoding();
     k.weightBytes = matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
@@ -147,6 +150,7 @@ struct Table {
     k.grid = {y[1], 1, 1}, k.parts = {1, y[1]};
     k.args = {in(op.getInput(), {false, w[1] / last}), in(op.getWeight()),
               out(op.getResult(), kColumns)};
+    k.hungry = k.rows > kLeanRows;
     k.weightBytes = tensorBytes(typeOf(op.getWeight()));
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
@@ -183,6 +187,7 @@ struct Table {
     k.args = {in(op.getInput(), gemv && n <= 64 ? kColumns : kWhole),
               in(op.getWeight()),
               out(op.getResult(), gemv ? even(kColumns, n, 64) : kWhole)};
+    k.hungry = k.rows > kLeanRows;
     k.weightBytes = heads * n * kk *
                     typeOf(op.getWeight()).getElementTypeBitWidth() / 8;
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
@@ -294,6 +299,7 @@ struct Table {
     int64_t dv = shapeOf(op.getV())[2];
     KernelChoice k;
     bool chunk = step.tokens >= kChunkTokens && q[2] <= 128;
+    k.hungry = true; // a stripe of the state
     k.op = "delta_rule", k.templateName = chunk ? "DeltaRuleChunk" : "DeltaRule";
     k.params = {code(op.getQ()), code(op.getResult()), q[1], q[2], dv};
     k.rows = step.rows();

@@ -48,7 +48,8 @@ struct KernelChoice {
   // Columns may also be a multiple of .first that divides .second; the number is
   // then the last of `params`.
   std::optional<std::pair<int64_t, int64_t>> tiling;
-  bool alone = false; // shares its grid with no other kernel
+  bool alone = false;  // shares its grid with no other kernel
+  bool hungry = false; // needs more than 120 registers a work-item on a gfx1201
   int64_t weightBytes = 0;
   int64_t memoryBytes = 0;
   int64_t flops = 0;

@@ -365,6 +365,7 @@ private:
       launched.setTiling(
           ArrayRef<int64_t>{choice->tiling->first, choice->tiling->second});
     launched.setAlone(choice->alone);
+    launched.setHungry(choice->hungry);
     return success();
   }
 
@@ -375,7 +376,8 @@ private:
         b, loc, FlatSymbolRefAttr::get(kernel), b.getDenseI64ArrayAttr(grid), args,
         b.getDenseI64ArrayAttr(writes), b.getI64IntegerAttr(weightBytes),
         b.getI64IntegerAttr(memoryBytes), b.getI64IntegerAttr(flops),
-        DenseI64ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), UnitAttr());
+        DenseI64ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), UnitAttr(),
+        UnitAttr());
   }
 
   func::FuncOp func;

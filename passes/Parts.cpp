@@ -81,12 +81,21 @@ int64_t passes::argumentWords(kern::GridOp grid) {
   return words;
 }
 
-bool passes::isAlone(kern::GridOp grid) {
+template <typename Marked>
+static bool any(kern::GridOp grid, Marked marked) {
   return grid
-      .walk([](kern::LaunchOp launch) {
-        return launch.getAlone() ? WalkResult::interrupt() : WalkResult::advance();
+      .walk([&](kern::LaunchOp launch) {
+        return marked(launch) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+bool passes::isAlone(kern::GridOp grid) {
+  return any(grid, [](kern::LaunchOp launch) { return launch.getAlone(); });
+}
+
+bool passes::isHungry(kern::GridOp grid) {
+  return any(grid, [](kern::LaunchOp launch) { return launch.getHungry(); });
 }
 
 std::string passes::describeGrid(kern::GridOp grid) {

@@ -54,8 +54,9 @@ inline constexpr int64_t kMaxArgumentWords = 500, kMaxPhases = 8;
 
 /// Arguments of all launches inside `grid`.
 int64_t argumentWords(kern::GridOp grid);
-/// Whether a launch inside `grid` is marked alone.
+/// Whether a launch inside `grid` is marked alone, hungry.
 bool isAlone(kern::GridOp grid);
+bool isHungry(kern::GridOp grid);
 
 /// What makes two grids the same kernel: "phase rows columns: kernel gx gy gz T, ...;"
 /// for each chain (docs/spec/kernels.md, Groups).

@@ -89,8 +89,8 @@ def FusePhasesPass : Pass<"glm-fuse-phases", "::mlir::func::FuncOp"> {
   let options = [
     Option<"maxWaiting", "max-waiting", "int64_t", /*default=*/"160",
            "Blocks of a launch that may wait for its earlier blocks">,
-    Option<"maxWaitingManyRows", "max-waiting-many-rows", "int64_t", /*default=*/"127",
-           "The same in steps of more than 4 rows, whose products need more registers">,
+    Option<"maxWaitingHungry", "max-waiting-hungry", "int64_t", /*default=*/"127",
+           "The same where a launch is marked hungry">,
   ];
 }
 

@@ -110,7 +110,8 @@ def Kern_LaunchOp : Kern_Op<"launch",
     has a number for each argument: what a block touches of it (passes/Parts.h);
     empty means anything. `tiling` = [least, most]: the kernel may also be had with
     another number of columns, a multiple of `least` that divides `most`. `alone`:
-    the kernel takes most of a workgroup's shared memory or registers.
+    the kernel takes most of a workgroup's shared memory. `hungry`: it needs more
+    registers than leave room for three of its blocks on a gfx1201's unit.
 
     The byte and operation counts are for full occupancy (every row valid, caches
     at the length given to the compiler) and feed `glmc explain`.
@@ -123,7 +124,7 @@ def Kern_LaunchOp : Kern_Op<"launch",
                        OptionalAttr<DenseI64ArrayAttr>:$parts,             // C4
                        OptionalAttr<DenseI64ArrayAttr>:$splits,            // C4
                        OptionalAttr<DenseI64ArrayAttr>:$tiling,            // C4
-                       UnitAttr:$alone);
+                       UnitAttr:$alone, UnitAttr:$hungry);
   let assemblyFormat = [{
     $kernel `grid` $grid `(` ($args^ `:` type($args))? `)` `writes` $writes attr-dict
   }];

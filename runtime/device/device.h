@@ -124,6 +124,8 @@ class Queue {
                             const Memory& from, uint64_t from_offset,
                             uint64_t bytes) = 0;
 
+  // Errors: kFailedPrecondition where a GPU could not hold all blocks that wait
+  // for an earlier phase and one more.
   virtual absl::Status Launch(const LaunchCall& call) = 0;
 
   virtual absl::Status BeginCapture() = 0;

@@ -54,7 +54,7 @@ static void both(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
 
 // For 1 and for 4 rows; the names are the hashes of
 // "0 1 1: toy_sum 1 1 1 T,;1 1 8: toy_logits 8 1 1 T,;".
-void group_6dd3d7bf16c99e31(const u64 *args, const u32 grid[3], u64 begin,
+void group_25d756a9aa444d69(const u64 *args, const u32 grid[3], u64 begin,
                             u64 end) {
   both(args, grid, begin, end);
 }

@@ -14,6 +14,7 @@ constexpr char kRemedy[] =
     "; for an NVIDIA GPU install NVIDIA's driver (Debian: nvidia-driver, "
     "libcuda1)";
 
+constexpr int kMultiprocessorCount = 16;
 constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
@@ -61,6 +62,12 @@ int Architecture(int ordinal, char* text, size_t size) {
   }
   std::snprintf(text, size, "sm_%d%d", major, minor);
   return kGpuSuccess;
+}
+
+int Units(int* units, int ordinal) {
+  int device = 0;
+  if (const int result = cuda.device(&device, ordinal)) return result;
+  return cuda.device_attribute(units, kMultiprocessorCount, device);
 }
 
 int Open(int ordinal, GpuContext* context) {
@@ -128,6 +135,9 @@ absl::Status Fill(GpuDriver& driver) {
   driver.load_module = {LoadModule, "cuModuleLoadDataEx"};
   library->Bind(driver.unload_module, "cuModuleUnload");
   library->Bind(driver.find_function, "cuModuleGetFunction");
+  driver.units = {Units, "cuDeviceGetAttribute"};
+  library->Bind(driver.occupancy,
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   library->Bind(driver.create_stream, "cuStreamCreate");
   library->Bind(driver.destroy_stream, "cuStreamDestroy_v2");
   library->Bind(driver.copy, "cuMemcpyAsync");

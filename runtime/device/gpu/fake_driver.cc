@@ -273,6 +273,16 @@ int FindFunction(State& state, GpuFunction* function, GpuModuleHandle module,
   return kGpuNotFound;
 }
 
+int Units(State&, int* units, int) {
+  *units = current->units;
+  return kGpuSuccess;
+}
+int Occupancy(State& state, int* blocks, GpuFunction function, int, size_t) {
+  if (!state.Alive(state.functions, function, "kernel")) return FakeGpu::kFault;
+  *blocks = current->blocks_per_unit;
+  return kGpuSuccess;
+}
+
 int CreateStream(State& state, GpuStream* stream, unsigned) {
   return Create(state.streams, stream, new GpuStreamObject);
 }
@@ -408,6 +418,8 @@ FakeGpu::FakeGpu() : state_(std::make_unique<State>(*this)) {
   driver_.load_module = Fake<LoadModule>::Named("load_module");
   driver_.unload_module = Fake<UnloadModule, true>::Named("unload_module");
   driver_.find_function = Fake<FindFunction>::Named("find_function");
+  driver_.units = Fake<Units>::Named("units");
+  driver_.occupancy = Fake<Occupancy>::Named("occupancy");
   driver_.create_stream = Fake<CreateStream>::Named("create_stream");
   driver_.destroy_stream = Fake<DestroyStream, true>::Named("destroy_stream");
   driver_.copy = Fake<Copy>::Named("copy");

@@ -47,6 +47,10 @@ class FakeGpu {
   uint64_t memory_bytes = uint64_t{8} << 30;
   std::string architecture = "sm_90";
 
+  // What it holds at once of any kernel.
+  int units = 1 << 10;
+  int blocks_per_unit = 1 << 10;
+
   class State;
   State& state() { return *state_; }
 

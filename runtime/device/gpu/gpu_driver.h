@@ -86,6 +86,13 @@ struct GpuDriver {
   GpuCall<int(GpuFunction* function, GpuModuleHandle module, const char* name)>
       find_function;
 
+  // How many blocks of a kernel the device holds at once: its units, times the
+  // blocks that one unit holds. Null where the driver does not say.
+  GpuCall<int(int* units, int ordinal)> units;
+  GpuCall<int(int* blocks, GpuFunction function, int threads,
+              size_t shared_bytes)>
+      occupancy;
+
   // Queues.
   GpuCall<int(GpuStream* stream, unsigned flags)> create_stream;
   GpuCall<int(GpuStream stream)> destroy_stream;

@@ -49,9 +49,11 @@ absl::Status Scenario(const FakeGpu& fake) {
                        device->Allocate(64, MemoryKind::kShared, "staging"));
   GLM_RETURN_IF_ERROR(queue->BeginCapture());
   const std::array<uint64_t, 2> args = {counter->address(), 3};
+  const LaunchPhase phases[] = {{1, 0}, {2, 0}};
   const absl::Status recorded = [&]() -> absl::Status {
     GLM_RETURN_IF_ERROR(queue->Copy(*counter, 0, *staging, 0, 4));
-    return queue->Launch({.kernel = kernel, .args = args});
+    return queue->Launch(
+        {.kernel = kernel, .grid = {2, 1, 1}, .args = args, .phases = phases});
   }();
   GLM_ASSIGN_OR_RETURN(const auto graph, queue->EndCapture());
   GLM_RETURN_IF_ERROR(recorded);
@@ -120,6 +122,47 @@ TEST(GpuFaults, FailureWhileAGraphIsCapturedIsWhatEndCaptureReports) {
   EXPECT_THAT(Message(queue->EndCapture().status()), HasSubstr("Fake copy"));
   EXPECT_TRUE(queue->BeginCapture().ok()) << "the queue can be used again";
   EXPECT_TRUE(queue->EndCapture().ok());
+}
+
+// 24 blocks of which 16 wait, on devices that hold about as many.
+TEST(GpuFaults, BlocksThatWaitAreFewerThanTheDeviceHolds) {
+  constexpr LaunchPhase kPhases[] = {{8, 0}, {20, 0}, {24, 0}};
+  for (const auto& [units, blocks, fits] : {std::tuple{4, 3, false},
+                                            {8, 2, false},
+                                            {64, 0, false},
+                                            {17, 1, true},
+                                            {6, 3, true}}) {
+    SCOPED_TRACE(units);
+    FakeGpu fake;
+    fake.units = units;
+    fake.blocks_per_unit = blocks;
+    auto device = *CreateGpuDeviceOver(fake.driver(), 0);
+    auto queue = *device->CreateQueue();
+    const std::string image = Image();
+    auto module = *device->LoadModule(std::as_bytes(std::span(image)), "p");
+    auto memory = *device->Allocate(4 * 24, MemoryKind::kDevice, "test");
+    const std::array<uint64_t, 2> args = {memory->address(), 3};
+    LaunchCall call = {
+        .kernel = *module->Find("test_add"), .grid = {24, 1, 1}, .args = args};
+    EXPECT_TRUE(queue->Launch(call).ok()) << "no block waits";
+    EXPECT_THAT(fake.calls, Not(Contains("occupancy")));
+    call.phases = kPhases;
+    ASSERT_TRUE(queue->BeginCapture().ok());
+    const absl::Status recorded = queue->Launch(call);
+    EXPECT_EQ(queue->EndCapture().status(), recorded);
+    const absl::Status run = queue->Launch(call);
+    EXPECT_EQ(run, recorded);
+    EXPECT_THAT(fake.calls, Contains("occupancy").Times(1));
+    EXPECT_THAT(fake.calls, Contains("launch").Times(fits ? 3 : 1));
+    EXPECT_EQ(run.ok(), fits);
+    if (fits) continue;
+    EXPECT_EQ(run.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Message(run), HasSubstr("kernel test_add: 16 blocks wait"));
+    EXPECT_THAT(Message(run),
+                HasSubstr("the " + std::to_string(units * blocks) + " that"));
+    EXPECT_THAT(Message(run),
+                HasSubstr("compile with --disable-pass glm-fuse-phases"));
+  }
 }
 
 TEST(GpuFaults, QueueThatGoesWhileCapturingLeavesNothing) {

@@ -38,6 +38,20 @@ absl::Status LoadError(const GpuDriver& driver, const std::string& name,
 
 }  // namespace
 
+absl::StatusOr<uint64_t> GpuKernel::ResidentBlocks(const OpenGpu& gpu,
+                                                   uint32_t threads,
+                                                   uint32_t lds_bytes) const {
+  const std::lock_guard lock(resident_mutex_);
+  const std::pair key(threads, lds_bytes);
+  if (const auto it = resident_.find(key); it != resident_.end()) {
+    return it->second;
+  }
+  GLM_ASSIGN_OR_RETURN(const uint64_t blocks,
+                       gpu.ResidentBlocks(function_, threads, lds_bytes));
+  resident_.emplace(key, blocks);
+  return blocks;
+}
+
 absl::StatusOr<std::unique_ptr<Module>> GpuModule::Load(
     OpenGpu& gpu, std::span<const std::byte> image, std::string_view name) {
   const std::string file(name);

@@ -4,11 +4,14 @@
 #define GLM_RUNTIME_DEVICE_GPU_GPU_MODULE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "runtime/device/device.h"
@@ -23,9 +26,17 @@ class GpuKernel : public Kernel {
   GpuFunction function() const { return function_; }
   const std::string& name() const { return name_; }
 
+  // OpenGpu::ResidentBlocks of it. Asks the driver once for a size of block.
+  absl::StatusOr<uint64_t> ResidentBlocks(const OpenGpu& gpu, uint32_t threads,
+                                          uint32_t lds_bytes) const;
+
  private:
   GpuFunction function_;
   std::string name_;  // for errors
+
+  // By threads and bytes of LDS.
+  mutable std::mutex resident_mutex_;
+  mutable std::map<std::pair<uint32_t, uint32_t>, uint64_t> resident_;
 };
 
 class GpuModule : public Module {

@@ -88,6 +88,20 @@ absl::Status GpuQueue::Copy(const Memory& to, uint64_t to_offset,
   return Enqueued(gpu_.Do(&GpuDriver::copy, target, source, bytes, stream_));
 }
 
+absl::Status GpuQueue::CheckWaiting(const LaunchCall& call) const {
+  if (call.phases.size() < 2) return absl::OkStatus();
+  const uint32_t waiting = call.phases.back().end - call.phases.front().end;
+  GLM_ASSIGN_OR_RETURN(
+      const uint64_t resident,
+      static_cast<const GpuKernel*>(call.kernel)
+          ->ResidentBlocks(gpu_, call.threads, call.lds_bytes));
+  if (waiting < resident) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      waiting, " blocks wait inside the launch, which must be fewer than the ",
+      resident, " that this ", gpu_.name(),
+      " holds at once; compile with --disable-pass glm-fuse-phases"));
+}
+
 absl::Status GpuQueue::Launch(const LaunchCall& call) {
   const auto* kernel = static_cast<const GpuKernel*>(call.kernel);
   assert(kernel != nullptr);
@@ -101,10 +115,12 @@ absl::Status GpuQueue::Launch(const LaunchCall& call) {
   std::array<uint64_t, kMaxArgs> words = {};
   std::copy(call.args.begin(), call.args.end(), words.begin());
   std::array<void*, 1> parameters = {words.data()};
-  const absl::Status status =
-      gpu_.Do(&GpuDriver::launch, kernel->function(), call.grid[0],
-              call.grid[1], call.grid[2], call.threads, 1u, 1u, call.lds_bytes,
-              stream_, parameters.data(), nullptr);
+  absl::Status status = CheckWaiting(call);
+  if (status.ok()) {
+    status = gpu_.Do(&GpuDriver::launch, kernel->function(), call.grid[0],
+                     call.grid[1], call.grid[2], call.threads, 1u, 1u,
+                     call.lds_bytes, stream_, parameters.data(), nullptr);
+  }
   if (status.ok()) return status;
   return Enqueued(absl::Status(
       status.code(),

@@ -75,6 +75,10 @@ class GpuQueue : public Queue {
   // `status`, kept for EndCapture when it breaks a capture.
   absl::Status Enqueued(absl::Status status);
 
+  // Refuses blocks that wait inside the launch where they could take all places
+  // from those that they wait for: the device would hang.
+  absl::Status CheckWaiting(const LaunchCall& call) const;
+
   OpenGpu& gpu_;
   GpuStream stream_ = nullptr;
   GpuEventHandle done_ = nullptr;

@@ -134,6 +134,8 @@ absl::Status Fill(GpuDriver& driver) {
   driver.load_module = {LoadModule, "hipModuleLoadData"};
   library->Bind(driver.unload_module, "hipModuleUnload");
   library->Bind(driver.find_function, "hipModuleGetFunction");
+  // No units and occupancy: the attribute's number differs between versions,
+  // and what is a unit (a compute unit or a pair of them) does as well.
   library->Bind(driver.create_stream, "hipStreamCreateWithFlags");
   library->Bind(driver.destroy_stream, "hipStreamDestroy");
   driver.copy = {Copy, "hipMemcpyAsync"};

@@ -1,6 +1,8 @@
 #include "runtime/device/gpu/open_gpu.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -56,6 +58,20 @@ absl::Status OpenGpu::MemoryInfo(uint64_t& available, uint64_t& total) const {
   available = free_bytes;
   total = all_bytes;
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> OpenGpu::ResidentBlocks(GpuFunction function,
+                                                 uint32_t threads,
+                                                 uint32_t lds_bytes) const {
+  if (driver_.units.function == nullptr ||
+      driver_.occupancy.function == nullptr) {
+    return std::numeric_limits<uint64_t>::max();
+  }
+  int units = 0, blocks = 0;
+  GLM_RETURN_IF_ERROR(Do(&GpuDriver::units, &units, ordinal_));
+  GLM_RETURN_IF_ERROR(Do(&GpuDriver::occupancy, &blocks, function,
+                         static_cast<int>(threads), size_t{lds_bytes}));
+  return uint64_t{1} * std::max(units, 0) * std::max(blocks, 0);
 }
 
 absl::Status OpenGpu::Zero(uint64_t address, uint64_t bytes) {

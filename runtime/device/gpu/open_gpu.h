@@ -52,6 +52,12 @@ class OpenGpu {
   // Free and all bytes of the device.
   absl::Status MemoryInfo(uint64_t& available, uint64_t& total) const;
 
+  // Blocks of the kernel that the device holds at once; as many as there can be
+  // where the driver does not say.
+  absl::StatusOr<uint64_t> ResidentBlocks(GpuFunction function,
+                                          uint32_t threads,
+                                          uint32_t lds_bytes) const;
+
   // Fills with zeros and waits.
   absl::Status Zero(uint64_t address, uint64_t bytes);
 

@@ -3,8 +3,7 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_0e7001dcb7ef4653_body(Block& block, const Args& args) {
-  const Phases phases(args.Pointer(0));
+GLM_FN void group_f6293a93c80921d8_body(Block& block, const Args& args) {
   const int64_t b = block.x;
   if (b < 16) {
     const int64_t at = b - 0;
@@ -29,8 +28,7 @@ GLM_FN void group_0e7001dcb7ef4653_body(Block& block, const Args& args) {
       row_act_v3_x4_body(of, own.From(12));
     });
   }
-  phases.Finish(0, 20);
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_0e7001dcb7ef4653, 256, 26, glm::kernel::group_0e7001dcb7ef4653_body)
+GLM_KERNEL(group_f6293a93c80921d8, 256, 26, glm::kernel::group_f6293a93c80921d8_body)

@@ -3,8 +3,7 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_7eca46c92ac2cf27_body(Block& block, const Args& args) {
-  const Phases phases(args.Pointer(0));
+GLM_FN void group_5ea334d772142323_body(Block& block, const Args& args) {
   const int64_t b = block.x;
   if (b < 4) {
     const int64_t at = b - 0;
@@ -45,8 +44,7 @@ GLM_FN void group_7eca46c92ac2cf27_body(Block& block, const Args& args) {
       row_gated_norm_body(of, own.From(72));
     });
   }
-  phases.Finish(0, 4);
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_7eca46c92ac2cf27, 256, 80, glm::kernel::group_7eca46c92ac2cf27_body)
+GLM_KERNEL(group_5ea334d772142323, 256, 80, glm::kernel::group_5ea334d772142323_body)

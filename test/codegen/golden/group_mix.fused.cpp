@@ -3,8 +3,7 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_368c0e499d42a41f_body(Block& block, const Args& args) {
-  const Phases phases(args.Pointer(0));
+GLM_FN void group_404e46be34fa1146_body(Block& block, const Args& args) {
   const int64_t b = block.x;
   if (b < 8) {
     const int64_t at = b - 0;
@@ -12,7 +11,7 @@ GLM_FN void group_368c0e499d42a41f_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 8, x = part % 8;
     EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 256, 256>(of, own.From(0));
+      Linear<1, 1, 0, 256, 768>(of, own.From(0));
     });
     EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
       row_mix_x8_body(of, own.From(6));
@@ -21,8 +20,7 @@ GLM_FN void group_368c0e499d42a41f_body(Block& block, const Args& args) {
       LinearParts<1, 1, 24, 1024, 4, 8>(of, own.From(14));
     });
   }
-  phases.Finish(0, 8);
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_368c0e499d42a41f, 256, 21, glm::kernel::group_368c0e499d42a41f_body)
+GLM_KERNEL(group_404e46be34fa1146, 256, 21, glm::kernel::group_404e46be34fa1146_body)

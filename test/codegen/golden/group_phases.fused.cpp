@@ -3,7 +3,7 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_849c78ef4dec736d_body(Block& block, const Args& args) {
+GLM_FN void group_265c9059a1470009_body(Block& block, const Args& args) {
   const Phases phases(args.Pointer(0));
   const int64_t b = block.x;
   if (b < 16) {
@@ -11,133 +11,25 @@ GLM_FN void group_849c78ef4dec736d_body(Block& block, const Args& args) {
     const Args own = args.From(1);
     const int64_t part = at;
     const int64_t r = part / 16, x = part % 16;
-    EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) {
-      ExpertLinear<1, 2, 1, 0, 14, 4, 256, 128, 128, 1>(of, own.From(0));
-    });
-  } else if (b < 20) {
-    const int64_t at = b - 16;
-    const Args own = args.From(8);
-    const int64_t part = at;
-    const int64_t r = part / 4, x = part % 4;
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(0));
-    });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(6));
-    });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_act_v3_x4_body(of, own.From(12));
-    });
-  }
-  if (b < 20) {
-    phases.Done(0);
-    return;
-  }
-  phases.Await(0, 20);
-  if (b < 28) {
-    const int64_t at = b - 20;
-    const Args own = args.From(26);
-    const int64_t part = at;
-    const int64_t r = part / 8, x = part % 8;
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 256, 128>(of, own.From(0));
-    });
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      row_mix_v2_x8_body(of, own.From(6));
-    });
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      LinearParts<1, 1, 24, 1024, 4, 8>(of, own.From(16));
-    });
-  }
-  if (b < 28) {
-    phases.Done(1);
-    return;
-  }
-  phases.Await(1, 8);
-  if (b < 29) {
-    const int64_t at = b - 28;
-    const Args own = args.From(48);
-    const int64_t part = at;
-    const int64_t r = part / 1, x = part % 1;
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_rms_v2_body(of, own.From(0));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      SumParts<0, 8, 24>(of, own.From(5));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_pre_body(of, own.From(10));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_post_body(of, own.From(18));
-    });
-    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_comb_body(of, own.From(26));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      Sinkhorn<4, 20>(of, own.From(34));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_input_layernorm_body(of, own.From(40));
-    });
-    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 128, 256>(of, own.From(47));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_q_a_layernorm_body(of, own.From(53));
-    });
-    EachPart<1, 8, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 1, 256, 128>(of, own.From(59));
-    });
-    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 128, 256>(of, own.From(65));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_q_a_layernorm_body(of, own.From(71));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      LatentAppend<1, 1, 128>(of, own.From(77));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 32, 256>(of, own.From(83));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 32, 256>(of, own.From(89));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_k_norm_body(of, own.From(95));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      KPool<0, 1, 1, 32, 4>(of, own.From(102));
-    });
-    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 1, 128, 128>(of, own.From(113));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 4, 256>(of, own.From(119));
-    });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_weights_v2_body(of, own.From(125));
-    });
-    EachPart<1, 8, 8, 2, 4, 1>(block, r, x, [&](auto& of) {
-      HeadLinear<1, 1, 1, 4, 128, 64, 16384, 1, 128, 0>(of, own.From(130));
-    });
-  }
-  if (b < 29) {
-    phases.Done(2);
-    return;
-  }
-  phases.Await(2, 1);
-  if (b < 45) {
-    const int64_t at = b - 29;
-    const Args own = args.From(184);
-    const int64_t part = at;
-    const int64_t r = part / 16, x = part % 16;
     EachPart<1, 1, 16, 16, 1, 1>(block, r, x, [&](auto& of) {
       IndexScores<1, 0, 1, 4, 32, 4, 1>(of, own.From(0));
     });
   }
-  phases.Finish(3, 16);
+  if (b < 16) {
+    phases.Done(0);
+    return;
+  }
+  phases.Await(0, 16);
+  if (b < 17) {
+    const int64_t at = b - 16;
+    const Args own = args.From(11);
+    const int64_t part = at;
+    const int64_t r = part / 1, x = part % 1;
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
+      TopK<16, 4>(of, own.From(0));
+    });
+  }
+  phases.Finish(1, 1);
 }
 
 }  // namespace glm::kernel
