@@ -109,7 +109,7 @@ class GroupTest : public ::testing::Test {
 // Twice with the same counters, in every order of waves that the case has.
 TEST_F(GroupTest, PhasesWaitAndLeaveTheCountersZero) {
   std::vector<uint32_t> counters(64, 0);
-  for (uint32_t seed = 0; seed < 8; ++seed) {
+  for (uint32_t seed = 0; seed < 32; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RunAndCheck(counters, seed);
     RunAndCheck(counters, seed);
