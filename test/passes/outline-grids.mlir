@@ -23,13 +23,13 @@ func.func @one() {
 // -----
 
 // In other parts it is a group: a block runs four of the launch. The name is a hash of
-// "0 1 1: a 4 1 1,;", which the reader of a plan computes again.
+// "0 1 1: a 4 1 1 0,;", which the reader of a plan computes again.
 
 kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
-// CHECK:       kern.kernel @group_91af14f138010185 "group" template "" params [] threads 256 {
+// CHECK:       kern.kernel @group_70f0ba62e008506e "group" template "" params [] threads 256 {
 // CHECK-NOT:   "group"
 // CHECK-LABEL: func.func @coarser
-// CHECK:         kern.grid @group_91af14f138010185 {
+// CHECK:         kern.grid @group_70f0ba62e008506e {
 func.func @coarser() {
   %x = kern.alloc "x" : memref<1x8xf32>
   kern.grid {
