@@ -3,7 +3,8 @@
 // Why: an intermediate row that is stored by one launch and read back by the next
 // costs a launch and two trips through memory; joined, it stays in registers.
 // Contract: bit-different from the unfused form where the intermediate was bf16
-// (one rounding fewer); exact for f32.
+// (one rounding fewer); exact for f32, but for a * b + c across the seam, which the
+// kernels' compiler contracts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,15 +81,29 @@ private:
       if (!found)
         return "the consumer reads the row at another place than it was written";
     }
+    // A tap has no launch of its own: it waits for the fused operation.
     for (Value result : producer.getResults())
       for (Operation *user : result.getUsers())
-        if (user != consumer && user->getBlock() == consumer->getBlock() &&
+        if (user != consumer && !isa<model::TapOp>(user) &&
+            user->getBlock() == consumer->getBlock() &&
             user->isBeforeInBlock(consumer))
           return "another operation between the two reads the row";
+    if (consumer.hasReduction() && !producer.hasReduction() && readsProduct(producer))
+      return "the producer follows a product column by column, the consumer needs "
+             "the whole row";
     if (producer.getInputs().size() + consumer.getInputs().size() >
         static_cast<size_t>(maxInputs))
       return "the fused body would have more loads than max-inputs";
     return "";
+  }
+
+  /// Pointwise work on a product's result can run in the product's own blocks
+  /// (FuseBlocks.cpp), unless it is tied to a reduction of the whole row.
+  static bool readsProduct(model::RowwiseOp op) {
+    return llvm::any_of(op.getInputs(), [](Value v) {
+      return isa_and_nonnull<model::LinearOp, model::HeadLinearOp,
+                             model::ExpertLinearOp>(v.getDefiningOp());
+    });
   }
 
   model::RowwiseOp fuse(model::RowwiseOp producer, model::RowwiseOp consumer) {
@@ -158,8 +173,13 @@ private:
         b, loc, types, inputs, producer.getDomain(), b.getArrayAttr(inMaps),
         b.getArrayAttr(outMaps), targets);
     fused.getBody().push_back(block.release());
-    for (auto [old, fresh] : llvm::zip(replaced, fused.getResults()))
+    for (auto [old, fresh] : llvm::zip(replaced, fused.getResults())) {
+      for (Operation *user : llvm::to_vector(old.getUsers()))
+        if (isa<model::TapOp>(user) && user->getBlock() == fused->getBlock() &&
+            user->isBeforeInBlock(fused))
+          user->moveAfter(fused);
       old.replaceAllUsesWith(fresh);
+    }
     consumer.erase();
     producer.erase();
     return fused;

@@ -50,14 +50,14 @@ int64_t passes::stateSlotBytes(model::StateOp state) {
   return llvm::alignTo(tensorBytes(cast<RankedTensorType>(state.getType())), 256);
 }
 
-/// Bytes of the weights that one expert's product reads.
-static int64_t expertBytes(RankedTensorType w) {
-  int64_t n = w.getDimSize(1), k = w.getDimSize(2);
+/// Bytes of one matrix [..., N, K]: with codes and scales when it is quantised.
+static int64_t matrixBytes(RankedTensorType w) {
+  int64_t n = w.getShape().drop_back().back(), k = w.getShape().back();
   auto quant = dyn_cast_or_null<model::GroupQuantAttr>(w.getEncoding());
   if (!quant)
     return n * k * w.getElementTypeBitWidth() / 8;
-  return llvm::divideCeil(k, 8) * n * 4 +
-         llvm::divideCeil(k, quant.getGroup()) * n * 2;
+  int64_t codes = w.getElementType().isInteger(8) ? k : 4 * llvm::divideCeil(k, 8);
+  return n * (codes + 2 * llvm::divideCeil(k, quant.getGroup()));
 }
 
 namespace {
@@ -71,9 +71,20 @@ struct Table {
   // Rows up to this many are a product of vectors: every weight is read once,
   // all rows stay in registers.
   static constexpr int64_t kGemvRows = 8;
+  // Rows up to which its sums leave room for a third block of a unit.
+  static constexpr int64_t kLeanRows = 4;
+  // Tokens a sequence from which the delta rule goes by chunks of 16.
+  static constexpr int64_t kChunkTokens = 32;
 
-  static TensorArg in(Value v) { return {v, false}; }
-  static TensorArg out(Value v) { return {v, true}; }
+  // What a block touches (Parts.h).
+  static constexpr Split kWhole = {}, kRows = {true, 0}, kColumns = {false, 1},
+                         kBoth = {true, 1};
+  static TensorArg in(Value v, Split s = kWhole) { return {v, false, s}; }
+  static TensorArg out(Value v, Split s = kWhole) { return {v, true, s}; }
+  /// Columns are equal parts only when the tiles divide them.
+  static Split even(Split s, int64_t n, int64_t tile) {
+    return n % tile == 0 || n < tile ? s : Split{s.rows, 0};
+  }
 
   model::StateOp state(FlatSymbolRefAttr name) {
     return symbols.lookup<model::StateOp>(name.getValue());
@@ -85,8 +96,8 @@ struct Table {
     k.op = "embed", k.templateName = "Embed";
     k.params = {code(op.getTable()), code(op.getResult()), h,
                 shapeOf(op.getTable())[0]};
-    k.grid = {t, 1, 1}, k.rows = t;
-    k.args = {in(op.getIds()), in(op.getTable()), out(op.getResult())};
+    k.grid = {t, 1, 1}, k.rows = t, k.parts = {t, 1};
+    k.args = {in(op.getIds(), kRows), in(op.getTable()), out(op.getResult(), kRows)};
     k.weightBytes = t * h * typeOf(op.getTable()).getElementTypeBitWidth() / 8;
     k.memoryBytes = t * 4 + tensorBytes(typeOf(op.getResult()));
     return k;
@@ -97,8 +108,8 @@ struct Table {
     k.op = "gather_rows", k.templateName = "GatherRows";
     k.params = {code(op.getInput()), code(op.getResult()), rowOf(op.getResult())};
     k.rows = shapeOf(op.getRows())[0];
-    k.grid = {k.rows, 1, 1};
-    k.args = {in(op.getInput()), in(op.getRows()), out(op.getResult())};
+    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
+    k.args = {in(op.getInput()), in(op.getRows(), kRows), out(op.getResult(), kRows)};
     k.memoryBytes = 2 * tensorBytes(typeOf(op.getResult()));
     return k;
   }
@@ -107,16 +118,56 @@ struct Table {
     int64_t n = shapeOf(op.getWeight())[0], kk = shapeOf(op.getWeight())[1];
     KernelChoice k;
     k.op = "linear", k.rows = shapeOf(op.getInput())[0];
-    k.params = {code(op.getInput()), code(op.getWeight()), code(op.getResult()),
-                n, kk};
+    RankedTensorType w = typeOf(op.getWeight());
+    k.params = {code(op.getInput()), dtypeCode(w.getElementType()),
+                code(op.getResult()), n, kk};
+    if (auto quant = dyn_cast_or_null<model::GroupQuantAttr>(w.getEncoding())) {
+      // The scales' dtype, the plan's WeightForm, the group.
+      k.params[1] = 2;
+      k.params.append({w.getElementType().isInteger(8) ? 4 : 3, quant.getGroup()});
+    }
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "Linear" : "LinearTile";
     k.grid = {tiles(n, gemv ? 32 : 64), gemv ? 1 : tiles(k.rows, 128), 1};
-    k.args = {in(op.getInput()), in(op.getWeight()), out(op.getResult())};
-    k.weightBytes = tensorBytes(typeOf(op.getWeight()));
+    k.parts = {1, k.grid[0] * k.grid[1]};
+    k.args = {in(op.getInput()), in(op.getWeight()),
+              out(op.getResult(), gemv ? even(kColumns, n, 32) : kWhole)};
+    k.hungry = k.rows > kLeanRows || w.getEncoding();
+    k.weightBytes = matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
     k.flops = 2 * k.rows * n * kk;
+    return k;
+  }
+
+  KernelChoice linearParts(model::LinearPartsOp op) {
+    ArrayRef<int64_t> w = shapeOf(op.getWeight()), y = shapeOf(op.getResult());
+    int64_t last = shapeOf(op.getInput()).back();
+    KernelChoice k;
+    k.op = "linear_parts", k.templateName = "LinearParts", k.rows = y[0];
+    k.params = {code(op.getInput()), code(op.getWeight()), w[0], w[1], w[1] / last,
+                y[1]};
+    k.grid = {y[1], 1, 1}, k.parts = {1, y[1]};
+    k.args = {in(op.getInput(), {false, w[1] / last}), in(op.getWeight()),
+              out(op.getResult(), kColumns)};
+    k.hungry = k.rows > kLeanRows;
+    k.weightBytes = tensorBytes(typeOf(op.getWeight()));
+    k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
+                    tensorBytes(typeOf(op.getResult()));
+    k.flops = 2 * k.rows * w[0] * w[1];
+    return k;
+  }
+
+  KernelChoice sumParts(model::SumPartsOp op) {
+    ArrayRef<int64_t> x = shapeOf(op.getInput());
+    KernelChoice k;
+    k.op = "sum_parts", k.templateName = "SumParts", k.rows = x[0];
+    k.params = {code(op.getResult()), x[1], x[2]};
+    k.grid = {x[0], 1, 1}, k.parts = {x[0], 1};
+    k.args = {in(op.getInput(), kRows), out(op.getResult(), kRows)};
+    k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
+                    tensorBytes(typeOf(op.getResult()));
+    k.flops = x[0] * x[1] * x[2];
     return k;
   }
 
@@ -132,7 +183,11 @@ struct Table {
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "HeadLinear" : "HeadLinearTile";
     k.grid = {tiles(n, 64), heads, gemv ? 1 : tiles(k.rows, 128)};
-    k.args = {in(op.getInput()), in(op.getWeight()), out(op.getResult())};
+    k.parts = {1, k.grid[0] * k.grid[1] * k.grid[2]};
+    k.args = {in(op.getInput(), gemv && n <= 64 ? kColumns : kWhole),
+              in(op.getWeight()),
+              out(op.getResult(), gemv ? even(kColumns, n, 64) : kWhole)};
+    k.hungry = k.rows > kLeanRows;
     k.weightBytes = heads * n * kk *
                     typeOf(op.getWeight()).getElementTypeBitWidth() / 8;
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
@@ -159,13 +214,18 @@ struct Table {
                 quant ? quant.getGroup() : 0,
                 shapeOf(op.getInput()).size() == 3};
     // Fewer choices than experts: few rows share one, each is its own product.
-    if (k.rows * topK <= experts)
+    if (k.rows * topK <= experts) {
       k.templateName = "ExpertLinear", k.grid = {tiles(n, 64), k.rows * topK, 1};
-    else
+      k.parts = {k.rows, topK * tiles(n, 64)};
+      k.args = {in(op.getInput(), kRows), in(op.getIds(), kRows), in(op.getWeight()),
+                out(op.getResult(), even(kBoth, n, 64))};
+    } else {
       k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 64), experts, 1};
-    k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
-              out(op.getResult())};
-    k.weightBytes = std::min(experts, k.rows * topK) * expertBytes(w);
+      k.parts = {1, k.grid[0] * k.grid[1]};
+      k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
+                out(op.getResult())};
+    }
+    k.weightBytes = std::min(experts, k.rows * topK) * matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult()));
     k.flops = 2 * k.rows * topK * n * kk;
@@ -178,9 +238,9 @@ struct Table {
     k.op = "sinkhorn", k.templateName = "Sinkhorn";
     k.params = {n, static_cast<int64_t>(op.getIterations())};
     k.rows = shapeOf(op.getLogits())[0];
-    k.grid = {k.rows, 1, 1};
-    k.args = {in(op.getLogits()), op.getEps().convertToFloat(),
-              out(op.getResult())};
+    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
+    k.args = {in(op.getLogits(), kRows), op.getEps().convertToFloat(),
+              out(op.getResult(), kRows)};
     k.memoryBytes = 2 * tensorBytes(typeOf(op.getResult()));
     k.flops = k.rows * n * n * 4 * static_cast<int64_t>(op.getIterations());
     return k;
@@ -191,8 +251,9 @@ struct Table {
     k.op = "top_k", k.templateName = "TopK";
     k.params = {shapeOf(op.getIds())[1], static_cast<int64_t>(op.getPool())};
     k.rows = shapeOf(op.getScores())[0];
-    k.grid = {k.rows, 1, 1};
-    k.args = {in(op.getScores()), shapeOf(op.getScores())[1], out(op.getIds())};
+    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
+    k.args = {in(op.getScores(), kRows), shapeOf(op.getScores())[1],
+              out(op.getIds(), kRows)};
     k.memoryBytes = tensorBytes(typeOf(op.getScores())) +
                     tensorBytes(typeOf(op.getIds()));
     return k;
@@ -204,9 +265,9 @@ struct Table {
     k.params = {code(op.getInput()), code(op.getResult()),
                 shapeOf(op.getIds())[1]};
     k.rows = shapeOf(op.getIds())[0];
-    k.grid = {k.rows, 1, 1};
-    k.args = {in(op.getInput()), shapeOf(op.getInput())[1], in(op.getIds()),
-              out(op.getResult())};
+    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
+    k.args = {in(op.getInput(), kRows), shapeOf(op.getInput())[1],
+              in(op.getIds(), kRows), out(op.getResult(), kRows)};
     k.memoryBytes = 3 * tensorBytes(typeOf(op.getResult()));
     return k;
   }
@@ -215,12 +276,16 @@ struct Table {
     int64_t c = shapeOf(op.getInput())[1], kernel = shapeOf(op.getWeight()).back();
     KernelChoice k;
     k.op = "short_conv", k.templateName = "ShortConv";
+    int64_t columns = tiles(c, 256);
     k.params = {code(op.getInput()), code(op.getWeight()), code(op.getResult()),
-                c, kernel};
+                c, kernel, columns};
     k.rows = step.rows();
-    k.grid = {tiles(c, 256), step.sequences, 1};
-    k.args = {step.sequences, in(op.getInput()), in(op.getWeight()),
-              StateArg{op.getStateAttr()}, out(op.getResult())};
+    k.grid = {columns, step.sequences, 1}, k.parts = {step.sequences, columns};
+    if (c % columns == 0)
+      k.tiling = {columns, c};
+    Split split = c % columns == 0 ? kBoth : kRows;
+    k.args = {step.sequences, in(op.getInput(), split), in(op.getWeight()),
+              StateArg{op.getStateAttr()}, out(op.getResult(), split)};
     k.weightBytes = tensorBytes(typeOf(op.getWeight()));
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
                     tensorBytes(typeOf(op.getResult())) +
@@ -233,13 +298,19 @@ struct Table {
     ArrayRef<int64_t> q = shapeOf(op.getQ());
     int64_t dv = shapeOf(op.getV())[2];
     KernelChoice k;
-    k.op = "delta_rule", k.templateName = "DeltaRule";
+    bool chunk = step.tokens >= kChunkTokens && q[2] <= 128;
+    k.hungry = true; // a stripe of the state
+    k.op = "delta_rule", k.templateName = chunk ? "DeltaRuleChunk" : "DeltaRule";
     k.params = {code(op.getQ()), code(op.getResult()), q[1], q[2], dv};
     k.rows = step.rows();
-    k.grid = {q[1], step.sequences, 1};
-    k.args = {step.sequences,   in(op.getQ()),    in(op.getK()),
-              in(op.getV()),    in(op.getGate()), in(op.getBeta()),
-              StateArg{op.getStateAttr()},        out(op.getResult())};
+    k.grid = {chunk ? q[1] * tiles(dv, 64) : q[1], step.sequences, 1};
+    k.parts = {step.sequences, k.grid[0]};
+    // Several blocks of a head read all its keys.
+    Split split = k.grid[0] == q[1] ? kBoth : kRows;
+    k.args = {step.sequences};
+    for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getBeta()})
+      k.args.push_back(in(v, split));
+    k.args.append({StateArg{op.getStateAttr()}, out(op.getResult(), split)});
     k.memoryBytes = 2 * step.sequences * stateSlotBytes(state(op.getStateAttr()));
     for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getResult()})
       k.memoryBytes += tensorBytes(typeOf(v));
@@ -254,8 +325,8 @@ struct Table {
     k.op = "latent_append", k.templateName = "LatentAppend";
     k.params = {code(op.getInput()), dtypeCode(cache), shapeOf(op.getInput())[1]};
     k.rows = step.rows();
-    k.grid = {k.rows, 1, 1};
-    k.args = {in(op.getInput()), StateArg{op.getStateAttr()}};
+    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
+    k.args = {in(op.getInput(), kRows), StateArg{op.getStateAttr()}};
     k.memoryBytes = 2 * tensorBytes(typeOf(op.getInput()));
     return k;
   }
@@ -268,9 +339,9 @@ struct Table {
     k.params = {code(op.getKey()), code(op.getApe()), dtypeCode(cache),
                 shapeOf(op.getKey())[1], shapeOf(op.getApe())[0]};
     k.rows = step.rows();
-    k.grid = {step.sequences, 1, 1};
-    k.args = {step.sequences, in(op.getKey()), in(op.getGate()), in(op.getApe()),
-              StateArg{op.getTailAttr()}, StateArg{op.getStateAttr()}};
+    k.grid = {step.sequences, 1, 1}, k.parts = {step.sequences, 1};
+    k.args = {step.sequences, in(op.getKey(), kRows), in(op.getGate(), kRows),
+              in(op.getApe()), StateArg{op.getTailAttr()}, StateArg{op.getStateAttr()}};
     k.weightBytes = tensorBytes(typeOf(op.getApe()));
     k.memoryBytes = 3 * tensorBytes(typeOf(op.getKey()));
     k.flops = k.rows * shapeOf(op.getKey())[1] * 8;
@@ -282,12 +353,15 @@ struct Table {
     auto pools = cast<RankedTensorType>(state(op.getStateAttr()).getType());
     int64_t columns = shapeOf(op.getScores())[1];
     KernelChoice k;
-    k.op = "index_scores", k.templateName = "IndexScores";
+    k.op = "index_scores", k.templateName = "IndexScores", k.rows = step.rows();
+    // As many rows as the tile has room for, but few where a step has few: their
+    // products lie in shared memory.
+    int64_t together = std::clamp<int64_t>(128 / q[1], 1, k.rows <= kGemvRows ? 1 : 32);
     k.params = {code(op.getQuery()), code(op.getWeights()),
                 dtypeCode(pools.getElementType()), q[1], q[2],
-                static_cast<int64_t>(op.getPool())};
-    k.rows = step.rows();
+                static_cast<int64_t>(op.getPool()), together};
     k.grid = {tiles(columns, 64), tiles(k.rows, 32), 1};
+    k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getQuery()), in(op.getWeights()), StateArg{op.getStateAttr()},
               op.getScale().convertToFloat(), out(op.getScores()), columns};
     k.memoryBytes = tensorBytes(typeOf(op.getQuery())) +
@@ -307,9 +381,12 @@ struct Table {
     k.params = {code(op.getQuery()), dtypeCode(cache), code(op.getResult()),
                 q[1], q[2], topK, pool};
     k.rows = step.rows();
-    k.grid = {tiles(q[1], 4), k.rows, 1};
-    k.args = {in(op.getQuery()), StateArg{op.getStateAttr()}, in(op.getPools()),
-              op.getScale().convertToFloat(), out(op.getResult())};
+    k.grid = {tiles(q[1], 4), k.rows, 1}, k.parts = {k.rows, tiles(q[1], 4)};
+    k.alone = true; // the scores of 4 heads fill the shared memory
+    Split split = even(kBoth, q[1], 4);
+    k.args = {in(op.getQuery(), split), StateArg{op.getStateAttr()},
+              in(op.getPools(), kRows), op.getScale().convertToFloat(),
+              out(op.getResult(), split)};
     int64_t tokens = topK * pool + pool - 1;
     k.memoryBytes = tensorBytes(typeOf(op.getQuery())) +
                     tensorBytes(typeOf(op.getResult())) +
@@ -332,6 +409,8 @@ FailureOr<KernelChoice> passes::chooseKernel(Operation *op, const StepShape &ste
       .Case([&](model::EmbedOp o) { return table.embed(o); })
       .Case([&](model::GatherRowsOp o) { return table.gatherRows(o); })
       .Case([&](model::LinearOp o) { return table.linear(o); })
+      .Case([&](model::LinearPartsOp o) { return table.linearParts(o); })
+      .Case([&](model::SumPartsOp o) { return table.sumParts(o); })
       .Case([&](model::HeadLinearOp o) { return table.headLinear(o); })
       .Case([&](model::ExpertLinearOp o) { return table.expertLinear(o); })
       .Case([&](model::SinkhornOp o) { return table.sinkhorn(o); })

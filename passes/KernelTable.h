@@ -10,7 +10,7 @@
 #ifndef GLM_PASSES_KERNELTABLE_H
 #define GLM_PASSES_KERNELTABLE_H
 
-#include "dialects/Kern/Kern.h"
+#include "passes/Parts.h"
 
 #include <variant>
 
@@ -27,10 +27,12 @@ struct StepShape {
 struct StateArg {
   mlir::FlatSymbolRefAttr state;
 };
-/// A tensor operand or result; `write` marks what the kernel writes.
+/// A tensor operand or result; `write` marks what the kernel writes, `split` what
+/// a block touches of it.
 struct TensorArg {
   mlir::Value value;
   bool write = false;
+  Split split;
 };
 using KernelArg = std::variant<TensorArg, StateArg, int64_t, float>;
 
@@ -42,6 +44,12 @@ struct KernelChoice {
   std::array<int64_t, 3> grid = {1, 1, 1};
   llvm::SmallVector<KernelArg> args; // after seqs, N, T
   int64_t rows = 0;                  // T
+  std::array<int64_t, 2> parts = {0, 0}; // rows x columns; 0: one part
+  // Columns may also be a multiple of .first that divides .second; the number is
+  // then the last of `params`.
+  std::optional<std::pair<int64_t, int64_t>> tiling;
+  bool alone = false;  // shares its grid with no other kernel
+  bool hungry = false; // needs more than 120 registers a work-item on a gfx1201
   int64_t weightBytes = 0;
   int64_t memoryBytes = 0;
   int64_t flops = 0;

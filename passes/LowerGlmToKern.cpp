@@ -51,6 +51,44 @@ Access linearise(AffineMap map, ArrayRef<int64_t> shape) {
   return access;
 }
 
+/// What a block of a rowwise operation touches of `tensor`, which stands in
+/// `operands` with the maps beside them. Columns are the dimensions after the
+/// first, flattened.
+Split rowwiseSplit(model::RowwiseOp op, Value tensor, ValueRange operands,
+                   ArrayAttr maps) {
+  ArrayRef<int64_t> domain = op.getDomain();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t width = 1;
+  for (int64_t d : type.getShape().drop_front())
+    width *= d;
+  std::optional<Split> all;
+  for (auto [operand, attr] : llvm::zip(operands, maps)) {
+    if (operand != tensor)
+      continue;
+    AffineMap map = cast<AffineMapAttr>(attr).getValue();
+    Split one;
+    one.rows = map.getNumResults() > 0 && type.getDimSize(0) == domain[0] &&
+               map.getResult(0) == getAffineDimExpr(0, op.getContext());
+    // A prefix of the columns' dimensions, row-major without gaps.
+    Access access = linearise(map, type.getShape());
+    int64_t covered = 1;
+    bool dense = one.rows && access.coeffs[0] == width; // columns of its own row
+    for (size_t d = domain.size() - 1; d >= 1; --d) {
+      int64_t c = access.coeffs[d];
+      if (c == 0 && covered == 1)
+        continue;
+      dense &= c == covered;
+      covered *= domain[d];
+    }
+    if (dense && covered > 1 && width % covered == 0 && access.offset % covered == 0)
+      one.outer = width / covered;
+    if (all && all->encode() != one.encode())
+      return {all->rows && one.rows, 0};
+    all = one;
+  }
+  return all.value_or(Split());
+}
+
 /// Kernels of the module by what they compute.
 class Kernels {
 public:
@@ -69,7 +107,7 @@ public:
                              builder.getStringAttr(choice.templateName),
                              builder.getDenseI64ArrayAttr(choice.params),
                              builder.getI64IntegerAttr(choice.threads),
-                             DenseI64ArrayAttr());
+                             DenseI64ArrayAttr(), builder.getI64IntegerAttr(1));
     }
     return symbol;
   }
@@ -83,7 +121,7 @@ public:
         builder, op.getLoc(), builder.getStringAttr("pending"),
         builder.getStringAttr("rowwise"), builder.getStringAttr(""),
         builder.getDenseI64ArrayAttr({}), builder.getI64IntegerAttr(256),
-        builder.getDenseI64ArrayAttr(dims));
+        builder.getDenseI64ArrayAttr(dims), builder.getI64IntegerAttr(1));
     fillBody(kernel, op, pointer, pointers);
 
     std::string source;
@@ -252,10 +290,16 @@ private:
       int64_t bytes = tensorBytes(cast<RankedTensorType>(v.getType()));
       (v.getDefiningOp<model::GetWeightOp>() ? weightBytes : memoryBytes) += bytes;
     }
-    SmallVector<int64_t> writes;
-    for (Value v : op.getResults()) {
+    SmallVector<int64_t> writes, splits(3, 0); // seqs, N, T
+    for (auto &[v, pointer] : pointerOf)
+      splits.push_back(rowwiseSplit(op, v, op.getInputs(), op.getInMaps()).encode());
+    for (auto [i, v] : llvm::enumerate(op.getResults())) {
       writes.push_back(args.size());
       args.push_back(bufferOf(v));
+      SmallVector<Value> targets;
+      for (int64_t t : op.getTargets())
+        targets.push_back(op.getResults()[t]);
+      splits.push_back(rowwiseSplit(op, v, targets, op.getOutMaps()).encode());
       memoryBytes += tensorBytes(cast<RankedTensorType>(v.getType()));
     }
     StringRef hint = originOf(loc);
@@ -267,8 +311,17 @@ private:
     points = rows * op.getDomain().back();
     int64_t ops = std::distance(op.getBody().front().begin(),
                                 op.getBody().front().end()) - 1;
-    launch(loc, kernel, {rows, 1, 1}, args, writes, weightBytes, memoryBytes,
-           points * ops);
+    kern::LaunchOp launched = launch(loc, kernel, {rows, 1, 1}, args, writes,
+                                     weightBytes, memoryBytes, points * ops);
+    int64_t columns = rows / op.getDomain()[0];
+    launched.setParts(ArrayRef<int64_t>{op.getDomain()[0], columns});
+    launched.setSplits(splits);
+    // Blocks of one row share its columns, so every store must name one.
+    bool byColumn = llvm::all_of(op.getOutMaps(), [&](Attribute map) {
+      return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(op.getColumnDim());
+    });
+    if (!op.hasReduction() && byColumn)
+      launched.setTiling(ArrayRef<int64_t>{columns, columns * op.getDomain().back()});
     return success();
   }
 
@@ -280,11 +333,14 @@ private:
     SmallVector<Value> args;
     SmallVector<int64_t> writes;
     leadingArgs(op, choice->rows, args);
+    SmallVector<int64_t> splits;
     for (const KernelArg &arg : choice->args) {
+      splits.resize(args.size(), 0);
       if (auto *t = std::get_if<TensorArg>(&arg)) {
         if (t->write)
           writes.push_back(args.size());
         args.push_back(bufferOf(t->value));
+        splits.push_back(t->split.encode());
       } else if (auto *s = std::get_if<StateArg>(&arg)) {
         auto state = symbols.lookup<model::StateOp>(s->state.getValue());
         auto type = cast<RankedTensorType>(state.getType());
@@ -299,20 +355,29 @@ private:
             b, loc, b.getF32Type(), llvm::APFloat(std::get<float>(arg))));
       }
     }
-    launch(loc, kernels.structured(*choice), choice->grid, args, writes,
-           choice->weightBytes, choice->memoryBytes, choice->flops);
+    kern::LaunchOp launched =
+        launch(loc, kernels.structured(*choice), choice->grid, args, writes,
+               choice->weightBytes, choice->memoryBytes, choice->flops);
+    splits.resize(args.size(), 0);
+    launched.setParts(choice->parts);
+    launched.setSplits(splits);
+    if (choice->tiling)
+      launched.setTiling(
+          ArrayRef<int64_t>{choice->tiling->first, choice->tiling->second});
+    launched.setAlone(choice->alone);
+    launched.setHungry(choice->hungry);
     return success();
   }
 
-  void launch(Location loc, StringAttr kernel, std::array<int64_t, 3> grid,
+  kern::LaunchOp launch(Location loc, StringAttr kernel, std::array<int64_t, 3> grid,
               ArrayRef<Value> args, ArrayRef<int64_t> writes, int64_t weightBytes,
               int64_t memoryBytes, int64_t flops) {
-    kern::LaunchOp::create(b, loc, FlatSymbolRefAttr::get(kernel),
-                           b.getDenseI64ArrayAttr(grid), args,
-                           b.getDenseI64ArrayAttr(writes),
-                           b.getI64IntegerAttr(weightBytes),
-                           b.getI64IntegerAttr(memoryBytes),
-                           b.getI64IntegerAttr(flops));
+    return kern::LaunchOp::create(
+        b, loc, FlatSymbolRefAttr::get(kernel), b.getDenseI64ArrayAttr(grid), args,
+        b.getDenseI64ArrayAttr(writes), b.getI64IntegerAttr(weightBytes),
+        b.getI64IntegerAttr(memoryBytes), b.getI64IntegerAttr(flops),
+        DenseI64ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), UnitAttr(),
+        UnitAttr());
   }
 
   func::FuncOp func;

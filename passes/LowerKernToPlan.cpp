@@ -100,7 +100,10 @@ private:
     for (auto w : module.getOps<model::WeightOp>()) {
       auto type = cast<RankedTensorType>(w.getType());
       auto quant = dyn_cast_or_null<model::GroupQuantAttr>(type.getEncoding());
-      StringRef form = quant ? "EXPERTS_GPTQ4" : w.getExperts() ? "EXPERTS_DENSE" : "DENSE";
+      StringRef form = w.getExperts() ? (quant ? "EXPERTS_GPTQ4" : "EXPERTS_DENSE")
+                       : !quant       ? "DENSE"
+                       : type.getElementType().isInteger(8) ? "DENSE_INT8"
+                                                            : "DENSE_GPTQ4";
       weights[w.getSymName()] = weights.size();
       planir::WeightOp::create(
           b, w.getLoc(), w.getSymNameAttr(), b.getStringAttr(form),
@@ -138,7 +141,8 @@ private:
       auto plan = planir::KernelOp::create(
           b, k.getLoc(), k.getSymNameAttr(), k.getOpAttr(), k.getThreadsAttr(),
           k.getParamsAttr(), k.getDims() ? k.getDimsAttr() : b.getDenseI64ArrayAttr({}),
-          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results));
+          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results),
+          k.getTilesAttr());
       if (!k.getDims())
         continue;
       OpBuilder inner = OpBuilder::atBlockBegin(&plan.getBody().emplaceBlock());
@@ -215,10 +219,18 @@ private:
       emitBuffer(inner, alloc);
     int64_t launches = 0;
     for (Operation &op : func.getBody().getOps()) {
-      if (auto launch = dyn_cast<kern::LaunchOp>(op)) {
-        if (failed(emitLaunch(inner, launch, buffers)))
+      if (isa<kern::LaunchOp, kern::GridOp>(op)) {
+        int64_t first = launches;
+        WalkResult done = op.walk([&](kern::LaunchOp launch) {
+          ++launches;
+          return failed(emitLaunch(inner, launch, buffers)) ? WalkResult::interrupt()
+                                                            : WalkResult::advance();
+        });
+        if (done.wasInterrupted())
           return failure();
-        ++launches;
+        if (auto grid = dyn_cast<kern::GridOp>(op))
+          if (failed(emitGroup(inner, grid, first)))
+            return failure();
       } else if (auto tap = dyn_cast<kern::TapOp>(op); tap && tap.getName() != "logits") {
         planir::TapOp::create(inner, tap.getLoc(), tap.getNameAttr(),
                               b.getI64IntegerAttr(buffers[tap.getBuffer()]),
@@ -236,6 +248,22 @@ private:
                              b.getDenseI64ArrayAttr(type.getShape()),
                              alloc.getOffsetAttr(), b.getI64IntegerAttr(bytes),
                              alloc.getFirstAttr(), alloc.getLastAttr());
+  }
+
+  LogicalResult emitGroup(OpBuilder &b, kern::GridOp grid, int64_t first) {
+    if (!grid.getKernel())
+      return grid.emitOpError("has no kernel; run --glm-outline-grids first");
+    SmallVector<int64_t> chains;
+    for (auto chain : grid.getBody().getOps<kern::ChainOp>()) {
+      auto inside = chain.getBody().getOps<kern::LaunchOp>();
+      chains.append({std::distance(inside.begin(), inside.end()),
+                     static_cast<int64_t>(chain.getPhase()), chain.getRows(),
+                     chain.getColumns()});
+    }
+    planir::GroupOp::create(b, grid.getLoc(),
+                            b.getI64IntegerAttr(kernels.lookup(*grid.getKernel())),
+                            b.getI64IntegerAttr(first), b.getDenseI64ArrayAttr(chains));
+    return success();
   }
 
   LogicalResult emitLaunch(OpBuilder &b, kern::LaunchOp launch,

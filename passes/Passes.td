@@ -39,9 +39,68 @@ def FuseRowwisePass : Pass<"glm-fuse-rowwise", "::mlir::func::FuncOp"> {
   ];
 }
 
+def SplitLinearPass : Pass<"glm-split-linear", "::mlir::func::FuncOp"> {
+  let summary = "Cuts products with few outputs along their sum";
+  let description = [{
+    `glm.linear` with at most 32 outputs becomes `glm.linear_parts`, one block for
+    each stretch of 32 columns, and `glm.sum_parts`. Does nothing for more outputs,
+    for more than `max-rows` rows, for a coded weight, for a weight of less than
+    `min-bytes`, or when the columns have no equal stretches.
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", /*default=*/"16",
+           "Most rows that the product may have">,
+    Option<"minBytes", "min-bytes", "int64_t", /*default=*/"32768",
+           "Fewest bytes of weight for which the cut pays">,
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Phase: kern
 //===----------------------------------------------------------------------===//
+
+def FuseBlocksPass : Pass<"glm-fuse-blocks", "::mlir::ModuleOp"> {
+  let summary = "Chains launches whose parts one block can run in order";
+  let description = [{
+    Every launch goes into a `kern.grid`; one that needs only its own part of what
+    its producers wrote joins their `kern.chain` (passes/Parts.h). Refused, with a
+    remark: parts that do not divide each other, results of other blocks, a chain
+    that stands between, more than `max-serial` blocks of work for one, or more
+    than `max-bytes` for a block that got the work of several. Functions of more
+    than `max-rows` rows are left alone.
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", /*default=*/"16",
+           "Rows of a step up to which launches are short enough to matter">,
+    Option<"maxSerial", "max-serial", "int64_t", /*default=*/"8",
+           "Blocks of one launch that a block of the chain may run">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"98304",
+           "Bytes that a block may move when it runs several blocks' work">,
+  ];
+}
+
+def FusePhasesPass : Pass<"glm-fuse-phases", "::mlir::func::FuncOp"> {
+  let summary = "Appends small grids to the launch before, as phases that wait";
+  let description = [{
+    A `kern.grid` joins the one before it as a further phase while all the blocks
+    that wait in the launch are at most `max-waiting`, a fact of the smallest
+    device: they must all be resident at once and leave room for one more.
+  }];
+  let options = [
+    Option<"maxWaiting", "max-waiting", "int64_t", /*default=*/"160",
+           "Blocks of a launch that may wait for its earlier blocks">,
+    Option<"maxWaitingHungry", "max-waiting-hungry", "int64_t", /*default=*/"127",
+           "The same where a launch is marked hungry">,
+  ];
+}
+
+def FuseSiblingsPass : Pass<"glm-fuse-siblings", "::mlir::func::FuncOp"> {
+  let summary = "Puts grids that do not wait for each other into one";
+  let description = [{
+    Grids of the same depth in the order of dependence become chains of one
+    `kern.grid`, except launches marked `alone`.
+  }];
+}
 
 def LowerGlmToKernPass : Pass<"glm-lower-to-kern", "::mlir::ModuleOp"> {
   let summary = "Chooses a kernel, its parameters and grid for each operation";
@@ -52,6 +111,14 @@ def LowerGlmToKernPass : Pass<"glm-lower-to-kern", "::mlir::ModuleOp"> {
     `glm.sequences` and `glm.tokens`.
   }];
   let dependentDialects = ["::glm::kern::KernDialect"];
+}
+
+def OutlineGridsPass : Pass<"glm-outline-grids", "::mlir::ModuleOp"> {
+  let summary = "Names the kernel of each grid; equal grids share one";
+  let description = [{
+    A grid of one launch becomes that launch again. For every other kind of grid a
+    `kern.kernel` of op "group" appears, whose source is made of the launches'.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,6 +40,7 @@ struct PlanMemory final : passes::impl::PlanMemoryPassBase<PlanMemory> {
     SmallVector<Interval> intervals;
     DenseMap<Value, size_t> index;
     int64_t launches = 0;
+    SmallVector<Value> results; // read after the last launch
     auto touch = [&](Value v, int64_t when) {
       auto it = index.find(v);
       if (it == index.end())
@@ -53,14 +54,25 @@ struct PlanMemory final : passes::impl::PlanMemoryPassBase<PlanMemory> {
       if (auto alloc = dyn_cast<kern::AllocOp>(op)) {
         index[alloc] = intervals.size();
         intervals.push_back({alloc, bytesOf(alloc), -1, -1, 0});
-      } else if (auto launch = dyn_cast<kern::LaunchOp>(op)) {
-        for (Value v : launch.getArgs())
-          touch(v, launches);
-        ++launches;
+      } else if (isa<kern::LaunchOp, kern::GridOp>(op)) {
+        // Launches of a grid may run at the same time: all that they touch lives
+        // from the first to the last.
+        SmallVector<kern::LaunchOp> together;
+        op.walk([&](kern::LaunchOp launch) { together.push_back(launch); });
+        for (kern::LaunchOp launch : together)
+          for (Value v : launch.getArgs()) {
+            touch(v, launches);
+            touch(v, launches + together.size() - 1);
+          }
+        launches += together.size();
       } else if (auto tap = dyn_cast<kern::TapOp>(op)) {
         touch(tap.getBuffer(), std::max<int64_t>(launches - 1, 0));
+        if (tap.getName() == "logits")
+          results.push_back(tap.getBuffer());
       }
     }
+    for (Value v : results)
+      touch(v, std::max<int64_t>(launches - 1, 0));
     // Inputs are written before the first launch, and may be read by any.
     for (Interval &i : intervals) {
       StringRef name = i.alloc.getName();

@@ -9,6 +9,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace glm;
@@ -161,6 +162,7 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   if (!clang)
     return clang.takeError();
   std::vector<std::string> flags = flagsFor(target);
+  flags.insert(flags.end(), options.flags.begin(), options.flags.end());
 
   // The version of the compiler is part of the key: its size and date stand for it.
   std::string key = llvm::join(flags, " ") + *clang;
@@ -189,6 +191,8 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
   std::vector<Job> jobs;
   for (size_t i = 0; i < sources.size(); ++i) {
     std::string stem = (dir + "/kernels" + llvm::Twine(i)).str();
+    for (const char *end : {".cpp", ".o", ".log"})
+      llvm::sys::RemoveFileOnSignal(stem + end);
     if (Error e = writeFile(stem + ".cpp", sources[i].text))
       return std::move(e);
     std::vector<std::string> argv = {*clang};

@@ -33,7 +33,7 @@ struct CompileOptions {
   std::string clang;    // program; empty: clang++-22, then clang++ of version 22
   std::string cacheDir; // empty: $XDG_CACHE_HOME/glmc or ~/.cache/glmc
   bool useCache = true;
-  std::string keepDir;  // when set, sources are also written there
+  std::vector<std::string> flags; // after the usual ones: a test's, for less work
   std::function<void(size_t done, size_t total)> progress;
 };
 

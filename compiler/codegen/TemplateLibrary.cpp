@@ -4,7 +4,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace glm;
@@ -17,20 +16,11 @@ static constexpr TemplateFile kFiles[] = {
 llvm::ArrayRef<TemplateFile> codegen::templateFiles() { return kFiles; }
 
 llvm::StringRef codegen::headerOf(llvm::StringRef name) {
-  name.consume_back("Tile");
-  return llvm::StringSwitch<llvm::StringRef>(name)
-      .Cases({"Embed", "GatherRows", "TakeCols"}, "glm/rows.h")
-      .Cases({"Linear", "HeadLinear"}, "glm/linear.h")
-      .Case("ExpertLinear", "glm/expert_linear.h")
-      .Case("ShortConv", "glm/short_conv.h")
-      .Case("DeltaRule", "glm/delta_rule.h")
-      .Case("LatentAppend", "glm/latent_append.h")
-      .Case("KPool", "glm/kpool.h")
-      .Case("IndexScores", "glm/index_scores.h")
-      .Case("TopK", "glm/top_k.h")
-      .Case("SparseAttention", "glm/sparse_attention.h")
-      .Case("Sinkhorn", "glm/sinkhorn.h")
-      .Default("glm/block.h");
+  const std::string definition = ("\nGLM_FN void " + name + "(Block& block, ").str();
+  for (const TemplateFile &file : kFiles)
+    if (file.text.contains(definition))
+      return file.path;
+  llvm::report_fatal_error("no kernel template " + llvm::Twine(name));
 }
 
 static void inlineOne(llvm::StringRef path, llvm::StringSet<> &done,

@@ -23,7 +23,8 @@ struct TemplateFile {
 /// All template files, by path.
 llvm::ArrayRef<TemplateFile> templateFiles();
 
-/// The header that defines a kernel template: glm/linear.h for LinearTile.
+/// The header that defines `GLM_FN void <name>(Block& block, ...)`: glm/linear.h for
+/// LinearTile.
 llvm::StringRef headerOf(llvm::StringRef templateName);
 
 /// The given headers and all that they include, each once, in an order that

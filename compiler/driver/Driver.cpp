@@ -13,6 +13,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
 #include "mlir/IR/Remarks.h"
 
 #include <filesystem>
@@ -52,6 +53,25 @@ public:
         return target.takeError();
       targets.push_back(*target);
     }
+    if (Error e = lower())
+      return e;
+    if (options.last < pipeline::Phase::Source) {
+      module->print(out);
+      out << "\n";
+      return Error::success();
+    }
+    return emitPlan(targets);
+  }
+
+  llvm::Expected<std::string> tables() {
+    if (Error e = lower())
+      return e;
+    return planfile::planTables(*module->getOps<planir::PlanOp>().begin());
+  }
+
+private:
+  /// Everything up to the last pass of options.last.
+  Error lower() {
     if (Error e = checkOutput())
       return e;
     if (Error e = readModel())
@@ -68,21 +88,12 @@ public:
                                                       options.fuse ? "on" : "off"));
     module.get()->setAttr("glm.producer",
                           StringAttr::get(&context, options.commandLine));
-    const bool emit = options.last == pipeline::Phase::Emit;
-    if (emit)
+    if (options.last == pipeline::Phase::Emit)
       if (Error e = recordWeightFiles())
         return e;
-    if (Error e = runPasses())
-      return e;
-    if (!emit && options.last != pipeline::Phase::Source) {
-      module->print(out);
-      out << "\n";
-      return Error::success();
-    }
-    return emitPlan(targets);
+    return runPasses();
   }
 
-private:
   LogicalResult take(Diagnostic &d) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -153,7 +164,7 @@ private:
       if (!parsed)
         return parsed.takeError();
       config = std::move(*parsed);
-      weights = glm53::Weights::declare(*config);
+      weights = glm53::Weights::declare(*config, weightOptions());
       return Error::success();
     }
     auto loaded = glm53::Config::load(options.checkpoint);
@@ -163,7 +174,7 @@ private:
     auto checkpoint = Checkpoint::Open(options.checkpoint);
     if (!checkpoint.ok())
       return fromStatus(checkpoint.status());
-    auto resolved = glm53::Weights::resolve(*config, *checkpoint);
+    auto resolved = glm53::Weights::resolve(*config, *checkpoint, weightOptions());
     if (!resolved)
       return resolved.takeError();
     weights = std::move(*resolved);
@@ -171,6 +182,13 @@ private:
       for (const std::string &text : weights->warnings())
         options.warn(text);
     return readTokenizer();
+  }
+
+  glm53::WeightOptions weightOptions() const {
+    glm53::WeightOptions wanted;
+    wanted.dense = options.dense;
+    wanted.denseHead = options.denseHead;
+    return wanted;
   }
 
   Error readTokenizer() {
@@ -215,6 +233,12 @@ private:
     if (options.prefillChunk < 1 || options.prefillChunk > 65536)
       return fail("--prefill-chunk " + Twine(options.prefillChunk) +
                   ": expected 1 to 65536 tokens");
+    for (int64_t tokens : options.verify) {
+      if (tokens < 2 || tokens > 64)
+        return fail("--verify " + Twine(tokens) + ": expected 2 to 64 tokens");
+      if (!llvm::is_contained(build.verifyTokens, tokens))
+        build.verifyTokens.push_back(tokens);
+    }
     for (int64_t batch : options.batches) {
       if (batch < 1 || batch > 256)
         return fail("--batch " + Twine(batch) + ": expected 1 to 256 sequences");
@@ -229,28 +253,34 @@ private:
     return Error::success();
   }
 
-  /// Fingerprints the files that the pieces lie in; packs them first when asked.
+  /// Fingerprints the files that the pieces lie in; first packs and quantises what
+  /// is to lie beside the plan.
   Error recordWeightFiles() {
     std::vector<std::string> paths;
     for (const glm53::Weights::File &file : weights->files())
       paths.push_back(file.path);
     std::vector<std::string> names = paths; // as the plan records them
-    if (options.pack && !paths.empty()) {
+    if (!paths.empty() && (options.pack || planfile::hasSources(*module))) {
       SmallString<256> packed(options.output);
       llvm::sys::path::replace_extension(packed, "glmweights");
       if (packed == options.output)
         return fail(options.output + ": is the name of the packed weights; give the "
                                      "plan another one (.glmplan)");
       planfile::PackProgress progress{[&](uint64_t done, uint64_t total) {
-        report("pack", done, total);
+        report(options.pack ? "pack" : "quantise", done, total);
       }};
       // Under its own name only when the plan is complete.
       packedFinal = packed.str().str();
       packedTemp = packedFinal + ".new";
-      if (Error e = planfile::packWeights(*module, paths, packedTemp, progress))
+      llvm::sys::RemoveFileOnSignal(packedTemp);
+      using planfile::PackWhat;
+      if (Error e = planfile::packWeights(
+              *module, paths, packedTemp,
+              options.pack ? PackWhat::All : PackWhat::Quantised, progress))
         return e;
-      paths = {packedTemp};
-      names = {packedFinal};
+      paths.push_back(packedTemp);
+      names.push_back(packedFinal);
+      keepUsedFiles(paths, names);
     }
     Builder b(&context);
     SmallVector<Attribute> files;
@@ -270,6 +300,30 @@ private:
     }
     module.get()->setAttr("glm.weight_files", b.getArrayAttr(files));
     return Error::success();
+  }
+
+  /// Leaves out the files that no piece lies in any more.
+  void keepUsedFiles(std::vector<std::string> &paths,
+                     std::vector<std::string> &names) {
+    std::vector<int64_t> number(paths.size(), -1);
+    std::vector<std::string> usedPaths, usedNames;
+    for (auto weight : module->getOps<model::WeightOp>()) {
+      if (!weight.getPieces())
+        continue;
+      SmallVector<int64_t> pieces(*weight.getPieces());
+      for (size_t i = 0; i < pieces.size(); i += 3) {
+        int64_t &fresh = number[pieces[i]];
+        if (fresh < 0) {
+          fresh = static_cast<int64_t>(usedPaths.size());
+          usedPaths.push_back(paths[pieces[i]]);
+          usedNames.push_back(names[pieces[i]]);
+        }
+        pieces[i] = fresh;
+      }
+      weight.setPieces(ArrayRef(pieces));
+    }
+    paths = std::move(usedPaths);
+    names = std::move(usedNames);
   }
 
   /// Plan and weights may move together, so paths are kept relative. Names stay as
@@ -363,6 +417,8 @@ private:
     if (!packedTemp.empty())
       if (std::error_code ec = llvm::sys::fs::rename(packedTemp, packedFinal))
         return fail(packedFinal + ": " + ec.message());
+    if (!packedTemp.empty())
+      llvm::sys::DontRemoveFileOnSignal(packedTemp);
     if (std::error_code ec = llvm::sys::fs::rename(temp, options.output))
       return fail(options.output + ": " + ec.message());
     packedTemp.clear();
@@ -383,6 +439,12 @@ private:
 };
 
 } // namespace
+
+llvm::Expected<std::string> driver::compileTables(const DriverOptions &options) {
+  DriverOptions tables = options;
+  tables.last = pipeline::Phase::Plan;
+  return Compilation(tables, llvm::nulls()).tables();
+}
 
 Error driver::compile(const DriverOptions &options, llvm::raw_ostream &out) {
   return Compilation(options, out).run();

@@ -24,9 +24,14 @@ struct DriverOptions {
   bool fuse = true;
   std::vector<std::string> targets = {"host"};
   std::vector<int64_t> batches = {1};
+  std::vector<int64_t> verify; // tokens of each verify step
   int64_t prefillChunk = 256;
   int64_t maxContext = 0; // 0: the model's own, at most kDefaultContext
   bool pack = false;
+  /// Form of the dense linears that are stored unquantised. What is quantised is
+  /// written beside the plan, as with `pack`.
+  glm53::DenseForm dense = glm53::DenseForm::AsStored;
+  bool denseHead = false; // lm_head as well
   pipeline::Phase last = pipeline::Phase::Emit;
   std::vector<std::string> disabledPasses;
   bool printAfterAll = false;
@@ -55,6 +60,10 @@ inline constexpr int64_t kDefaultContext = 131072;
 /// Runs the compiler. IR of a phase before `emit` is printed to `out`. The error
 /// names file, tensor and remedy; then no output file is left or changed.
 llvm::Error compile(const DriverOptions &options, llvm::raw_ostream &out);
+
+/// Compiles up to the plan's tables: a flatbuffer of plan.fbs without code, for
+/// readers that only count. Nothing is written and no kernel is compiled.
+llvm::Expected<std::string> compileTables(const DriverOptions &options);
 
 } // namespace glm::driver
 

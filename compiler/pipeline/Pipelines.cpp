@@ -37,15 +37,32 @@ LogicalResult pipeline::buildPipeline(PassManager &pm,
 
   // Fuse. Rowwise chains collapse before structured operations look for
   // prologues and epilogues.
-  //   glm-opt --pass-pipeline='builtin.module(func.func(glm-fuse-rowwise,cse))'
+  //   glm-opt --pass-pipeline='builtin.module(func.func(glm-fuse-rowwise,cse,
+  //     glm-split-linear))'
   if (enabled("glm-fuse-rowwise") && options.fuse && options.last >= Phase::Fuse) {
     pm.addNestedPass<func::FuncOp>(passes::createFuseRowwisePass());
     pm.addNestedPass<func::FuncOp>(createCSEPass());
   }
-  // Kern.
-  //   glm-opt --glm-lower-to-kern
+  if (enabled("glm-split-linear") && options.fuse && options.last >= Phase::Fuse)
+    pm.addNestedPass<func::FuncOp>(passes::createSplitLinearPass());
+  // Kern. Launches first run on in a block, then side by side, then one after the
+  // other in one launch.
+  //   glm-opt --glm-lower-to-kern --glm-fuse-blocks
+  //     --pass-pipeline='builtin.module(func.func(glm-fuse-siblings,glm-fuse-phases))'
+  //     --glm-outline-grids
+  const bool group = options.fuse && options.last >= Phase::Kern;
   if (options.last >= Phase::Kern)
     pm.addPass(passes::createLowerGlmToKernPass());
+  const bool blocks = enabled("glm-fuse-blocks"), siblings = enabled("glm-fuse-siblings"),
+             phases = enabled("glm-fuse-phases");
+  if (group && blocks) {
+    pm.addPass(passes::createFuseBlocksPass());
+    if (siblings)
+      pm.addNestedPass<func::FuncOp>(passes::createFuseSiblingsPass());
+    if (phases)
+      pm.addNestedPass<func::FuncOp>(passes::createFusePhasesPass());
+    pm.addPass(passes::createOutlineGridsPass());
+  }
   // Plan-memory.
   //   glm-opt --pass-pipeline='builtin.module(func.func(glm-plan-memory))'
   if (options.last >= Phase::PlanMemory)

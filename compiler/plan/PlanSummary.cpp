@@ -32,10 +32,26 @@ static uint64_t weightBytes(const plan::Weight &w) {
   uint64_t n = 1;
   for (uint64_t d : *w.shape())
     n *= d;
-  if (w.form() != plan::WeightForm::EXPERTS_GPTQ4)
+  if (w.group() == 0)
     return n * elementSize(w.dtype());
-  uint64_t e = w.shape()->Get(0), rows = w.shape()->Get(1), k = w.shape()->Get(2);
-  return e * rows * ((k + 7) / 8 * 4 + (k + w.group() - 1) / w.group() * 2);
+  uint64_t k = w.shape()->Get(w.shape()->size() - 1);
+  uint64_t codes = w.form() == plan::WeightForm::DENSE_INT8 ? k : (k + 7) / 8 * 4;
+  return n / k * (codes + (k + w.group() - 1) / w.group() * 2);
+}
+
+bool planfile::isExperts(const plan::Weight &weight) {
+  return weight.form() == plan::WeightForm::EXPERTS_DENSE ||
+         weight.form() == plan::WeightForm::EXPERTS_GPTQ4;
+}
+
+std::string planfile::grouped(uint64_t n) {
+  std::string digits = std::to_string(n), out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i && (digits.size() - i) % 3 == 0)
+      out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 const EntrySummary *PlanSummary::decode() const {
@@ -54,11 +70,18 @@ static EntrySummary summariseEntry(const plan::Plan &plan, const plan::Entry &en
     const plan::Kernel *kernel = plan.kernels()->Get(launch->kernel());
     KernelRow &row = rows[kernel->op()->c_str()];
     row.op = kernel->op()->str();
-    ++row.launches, ++s.launches;
+    ++row.launches, ++s.operations;
     row.weightBytes += launch->weight_bytes();
     row.memoryBytes += launch->memory_bytes();
     row.flops += launch->flops();
   }
+  s.launches = s.operations;
+  if (entry.groups())
+    for (const plan::Group *group : *entry.groups()) {
+      for (const plan::Chain *chain : *group->chains())
+        s.launches -= chain->launches();
+      ++s.launches;
+    }
   for (auto &[op, row] : rows) {
     s.weightBytes += row.weightBytes;
     s.memoryBytes += row.memoryBytes;
@@ -87,8 +110,10 @@ PlanSummary planfile::summarise(const plan::Plan &plan) {
   s.math = plan.math()->str();
   s.fuse = plan.fuse()->str();
   s.maxContext = plan.model()->max_context();
-  for (const plan::Weight *w : tables(plan.weights()))
+  for (const plan::Weight *w : tables(plan.weights())) {
     s.weightTotal += weightBytes(*w);
+    s.expertTotal += isExperts(*w) ? weightBytes(*w) : 0;
+  }
   for (const plan::State *state : tables(plan.states())) {
     uint64_t n = elementSize(state->dtype());
     for (uint64_t d : *state->shape())
@@ -114,6 +139,7 @@ static llvm::json::Object entryJson(const EntrySummary &e) {
                                      {"flops", row.flops}});
   return llvm::json::Object{{"name", e.name},
                             {"launches", e.launches},
+                            {"operations", e.operations},
                             {"weight_bytes", e.weightBytes},
                             {"memory_bytes", e.memoryBytes},
                             {"flops", e.flops},
@@ -121,32 +147,22 @@ static llvm::json::Object entryJson(const EntrySummary &e) {
                             {"ops", std::move(ops)}};
 }
 
-std::string planfile::toJson(const PlanSummary &s) {
+llvm::json::Object planfile::toJson(const PlanSummary &s) {
   llvm::json::Array entries;
   for (const EntrySummary &e : s.entries)
     entries.push_back(entryJson(e));
   const EntrySummary *decode = s.decode();
-  llvm::json::Object root{{"launches", decode ? decode->launches : 0},
-                          {"weight_bytes", decode ? decode->weightBytes : 0},
-                          {"state_bytes_per_sequence", s.stateBytesPerSequence},
-                          {"state_bytes_per_token", s.stateBytesPerToken},
-                          {"weight_bytes_total", s.weightTotal},
-                          {"max_context", s.maxContext},
-                          {"math", s.math},
-                          {"fuse", s.fuse},
-                          {"entries", std::move(entries)}};
-  return llvm::formatv("{0:2}", llvm::json::Value(std::move(root))).str();
-}
-
-/// 1234567 -> "1,234,567".
-static std::string grouped(uint64_t n) {
-  std::string digits = std::to_string(n), out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i && (digits.size() - i) % 3 == 0)
-      out += ',';
-    out += digits[i];
-  }
-  return out;
+  return llvm::json::Object{
+      {"launches", decode ? decode->launches : 0},
+      {"weight_bytes", decode ? decode->weightBytes : 0},
+      {"state_bytes_per_sequence", s.stateBytesPerSequence},
+      {"state_bytes_per_token", s.stateBytesPerToken},
+      {"weight_bytes_total", s.weightTotal},
+      {"weight_bytes_experts", s.expertTotal},
+      {"max_context", s.maxContext},
+      {"math", s.math},
+      {"fuse", s.fuse},
+      {"entries", std::move(entries)}};
 }
 
 std::string planfile::toText(const PlanSummary &s) {
@@ -161,15 +177,5 @@ std::string planfile::toText(const PlanSummary &s) {
   os << "weights " << grouped(s.weightTotal) << " B; state "
      << grouped(s.stateBytesPerSequence) << " B a sequence + "
      << llvm::formatv("{0:f0}", s.stateBytesPerToken) << " B a token\n";
-  for (const EntrySummary &e : s.entries) {
-    os << "\n" << e.name << ": " << grouped(e.launches) << " launches, arena "
-       << grouped(e.arenaBytes) << " B\n";
-    os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", "op", "launches",
-                        "weight bytes", "memory bytes", "flops");
-    for (const KernelRow &row : e.ops)
-      os << llvm::formatv("  {0,-18} {1,9} {2,19} {3,19} {4,21}\n", row.op,
-                          grouped(row.launches), grouped(row.weightBytes),
-                          grouped(row.memoryBytes), grouped(row.flops));
-  }
   return out;
 }

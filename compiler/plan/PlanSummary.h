@@ -1,6 +1,6 @@
 //===- PlanSummary.h - The numbers of a plan --------------------*- C++ -*-===//
 //
-// What `glmc compile` prints and `glmc explain` shows: counts and bytes that
+// What `glmc compile` prints and `glmc explain` begins with: counts and bytes that
 // follow from the plan's tables alone.
 //
 //===----------------------------------------------------------------------===//
@@ -8,13 +8,16 @@
 #ifndef GLM_COMPILER_PLAN_PLANSUMMARY_H
 #define GLM_COMPILER_PLAN_PLANSUMMARY_H
 
+#include "llvm/Support/JSON.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace glm::plan {
 struct Plan;
-}
+struct Weight;
+} // namespace glm::plan
 
 namespace glm::planfile {
 
@@ -25,7 +28,8 @@ struct KernelRow {
 
 struct EntrySummary {
   std::string name;
-  uint64_t launches = 0;
+  uint64_t launches = 0;   // of the device
+  uint64_t operations = 0; // launches with those inside groups: as if unfused
   uint64_t weightBytes = 0; // read by one step
   uint64_t memoryBytes = 0; // activations and state, read and written
   uint64_t flops = 0;
@@ -36,6 +40,7 @@ struct EntrySummary {
 struct PlanSummary {
   std::string math, fuse;
   uint64_t weightTotal = 0;           // bytes of all weights
+  uint64_t expertTotal = 0;           // the part of it in tables of experts
   uint64_t stateBytesPerSequence = 0; // constant part
   double stateBytesPerToken = 0;      // growth
   uint64_t maxContext = 0;
@@ -47,11 +52,17 @@ struct PlanSummary {
 
 PlanSummary summarise(const plan::Plan &plan);
 
+/// True for weights of which a token reads some experts only.
+bool isExperts(const plan::Weight &weight);
+
+/// 1234567 -> "1,234,567".
+std::string grouped(uint64_t n);
+
 /// `--json`: launches, weight_bytes, state_bytes_per_sequence,
 /// state_bytes_per_token of one decoded token, and the entries.
-std::string toJson(const PlanSummary &summary);
+llvm::json::Object toJson(const PlanSummary &summary);
 
-/// A table for people.
+/// Three lines for people.
 std::string toText(const PlanSummary &summary);
 
 } // namespace glm::planfile

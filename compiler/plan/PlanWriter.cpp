@@ -49,6 +49,7 @@ std::unique_ptr<plan::RowProgramT> programOf(planir::KernelOp op) {
   program->dims = vectorOf<int64_t>(op.getDims());
   program->operand_count = op.getOperandCount();
   program->result_count = op.getResultCount();
+  program->tiles = op.getTiles();
   for (auto inst : op.getBody().getOps<planir::RowInstOp>()) {
     auto t = std::make_unique<plan::RowInstT>();
     t->op = enumerator(plan::EnumNamesRowOp(), plan::EnumValuesRowOp(), inst.getOp());
@@ -126,6 +127,15 @@ std::unique_ptr<plan::EntryT> entryOf(planir::EntryOp op) {
     l->flops = launch.getFlops();
     t->launches.push_back(std::move(l));
   }
+  for (auto group : op.getBody().getOps<planir::GroupOp>()) {
+    auto g = std::make_unique<plan::GroupT>();
+    g->kernel = group.getKernel();
+    g->first = group.getFirst();
+    ArrayRef<int64_t> c = group.getChains();
+    for (size_t i = 0; i + 3 < c.size(); i += 4)
+      g->chains.emplace_back(c[i], c[i + 1], c[i + 2], c[i + 3]);
+    t->groups.push_back(std::move(g));
+  }
   for (auto tap : op.getBody().getOps<planir::TapOp>()) {
     auto p = std::make_unique<plan::TapT>();
     p->name = tap.getName().str();
@@ -190,6 +200,8 @@ std::string serialise(const plan::PlanT &tables) {
 }
 
 } // namespace
+
+std::string planfile::planTables(planir::PlanOp op) { return serialise(tablesOf(op)); }
 
 Error planfile::writePlan(planir::PlanOp op, const Attachments &attachments,
                           StringRef path) {

@@ -27,6 +27,9 @@ struct Attachments {
   std::string tokenizer; // tokenizer.json, or empty
 };
 
+/// The flatbuffer of a plan that has tables only: no code, source or tokenizer.
+std::string planTables(planir::PlanOp plan);
+
 /// Writes `path`. On failure nothing is left behind.
 llvm::Error writePlan(planir::PlanOp plan, const Attachments &attachments,
                       llvm::StringRef path);

@@ -33,7 +33,7 @@ def Glm_GroupQuantAttr : AttrDef<Glm_Dialect, "GroupQuant"> {
   let mnemonic = "group_quant";
   let summary = "Encoding of a weight: symmetric integers with group scales";
   let description = [{
-    The element type of the tensor is the code's integer type; `group`
+    The element type of the tensor is the code's integer type, i4 or i8; `group`
     consecutive elements of the last dimension share one f16 scale:
     `value = scale * code`. Storage order is chosen by the plan, not here.
   }];

@@ -85,16 +85,28 @@ LogicalResult WeightOp::verify() {
   auto quant = dyn_cast_or_null<GroupQuantAttr>(type.getEncoding());
   bool coded = type.getElementType().isInteger();
   if (static_cast<bool>(type.getEncoding()) != coded ||
-      (coded && (!quant || quant.getGroup() <= 0 || !getExperts())))
-    return emitOpError("expects #glm.group_quant of a positive group exactly for "
-                       "experts of i4, got ")
+      (coded && (!quant || quant.getGroup() <= 0)))
+    return emitOpError(
+               "expects #glm.group_quant of a positive group exactly for "
+               "i4 and i8, got ")
            << type;
+  if (coded && (getExperts() ? !type.getElementType().isInteger(4)
+                             : type.getRank() != 2))
+    return emitOpError("expects codes of experts to be i4, others of shape "
+                       "[N, K], got ")
+           << type;
+  // C3
+  if (getSource().has_value() != getSourceType().has_value() ||
+      (getSource() && (getSource()->size() != 3 || getPieces() || !coded ||
+                       getExperts() || !isa<FloatType>(*getSourceType()))))
+    return emitOpError("expects a source (file, offset, size) of a float type "
+                       "only for a quantised matrix without pieces");
   // C1
   if (!getPieces())
     return success();
-  int64_t count = 1;
+  int64_t count = coded ? 2 : 1;
   if (getExperts())
-    count = type.getDimSize(0) * (type.getEncoding() ? 2 : 1);
+    count *= type.getDimSize(0);
   if (getPieces()->size() != static_cast<size_t>(3 * count))
     return emitOpError("expects ")
            << count << " pieces (file, offset, size), got "
@@ -239,13 +251,40 @@ LogicalResult LinearOp::verify() {
   // C1
   if (x.size() < 2 || w.size() != 2)
     return emitOpError("expects input [T, ...K] and a weight [N, K]");
-  if ( product(x.drop_front()) != w[1])
+  if (product(x.drop_front()) != w[1])
     return emitOpError("expects rows of ")
            << w.back() << " elements, got " << product(x.drop_front());
   // C2
   ArrayRef<int64_t> y = shapeOf(getResult());
   if (y.size() < 2 || y[0] != x[0] || product(y.drop_front()) != w[0])
     return emitOpError("expects result rows of ") << w[0] << " elements";
+  // C3
+  auto type = cast<RankedTensorType>(getWeight().getType());
+  if (type.getElementType().isInteger() &&
+      !isa_and_nonnull<GroupQuantAttr>(type.getEncoding()))
+    return emitOpError(
+               "expects a weight of codes to have #glm.group_quant, got ")
+           << type;
+  return success();
+}
+
+LogicalResult LinearPartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> x = shapeOf(getInput()), w = shapeOf(getWeight());
+  ArrayRef<int64_t> y = shapeOf(getResult());
+  if (x.size() < 2 || w.size() != 2 || product(x.drop_front()) != w[1])
+    return emitOpError("expects input [T, ...K] and a weight [N, K]");
+  if (y[0] != x[0] || y[2] != w[0] || y[1] < 1 || x.back() % y[1] != 0)
+    return emitOpError("expects a result [")
+           << x[0] << ", parts, " << w[0] << "] whose parts divide " << x.back();
+  return success();
+}
+
+LogicalResult SumPartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> x = shapeOf(getInput()), y = shapeOf(getResult());
+  if (y.size() < 2 || y[0] != x[0] || product(y.drop_front()) != x[2])
+    return emitOpError("expects result rows of ") << x[2] << " elements";
   return success();
 }
 

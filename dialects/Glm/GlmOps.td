@@ -27,7 +27,7 @@ class Glm_Tensor<list<Type> elements>
 // Floating-point activations and the weights they meet.
 def Glm_Activation : Glm_Tensor<[F32, BF16]>;
 def Glm_Dense : Glm_Tensor<[F32, BF16, F16]>;
-def Glm_WeightLike : Glm_Tensor<[F32, BF16, F16, I<4>]>;
+def Glm_WeightLike : Glm_Tensor<[F32, BF16, F16, I<4>, I<8>]>;
 def Glm_Seqs : 2DTensorOf<[I32]>; // [S, 4] = slot, position, length, 0
 
 //===----------------------------------------------------------------------===//
@@ -39,18 +39,26 @@ def Glm_WeightOp : Glm_Op<"weight", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let description = [{
     `pieces` says where the bytes lie: triples (file, offset, size), one triple
     for a dense weight, one an expert for stacked dense experts, two an expert
-    (codes, scales) for stacked quantised ones. It is absent when the module was
-    built without a checkpoint.
+    (codes, scales) for stacked quantised ones, and these two for a quantised
+    matrix. It is absent when the module was built without a checkpoint.
+
+    `source` says which stored matrix a quantised one is to be made from: it has
+    no pieces until they are written.
 
     ```mlir
     glm.weight @layers.0.self_attn.q_proj : tensor<256x256xbf16> pieces [0, 4096, 131072]
+    glm.weight @layers.0.self_attn.k_proj
+        : tensor<256x256xi8, #glm.group_quant<group = 128>> from bf16 [0, 135168, 131072]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Glm_WeightLike>:$type,
                        UnitAttr:$experts, // C2: type is [E, N, K], one part an expert
-                       OptionalAttr<DenseI64ArrayAttr>:$pieces); // C1
-  let assemblyFormat = "$sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)? attr-dict";
+                       OptionalAttr<DenseI64ArrayAttr>:$pieces, // C1
+                       OptionalAttr<TypeAttr>:$source_type,     // C3
+                       OptionalAttr<DenseI64ArrayAttr>:$source); // C3
+  let assemblyFormat = [{ $sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)?
+    (`from` $source_type^ $source)? attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -179,9 +187,37 @@ def Glm_LinearOp : Glm_Op<"linear", [Pure]> {
     heads need no reshape.
   }];
   let arguments = (ins Glm_Activation:$input, // [T, ...K]
-                       Glm_Dense:$weight);    // [N, K]   C1
+                       Glm_WeightLike:$weight); // [N, K]   C1, C3
   let results = (outs Glm_Activation:$result); // [T, ...N]   C2
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_LinearPartsOp : Glm_Op<"linear_parts", [Pure]> {
+  let summary = "glm.linear cut along its sum: partial sums of `parts` stretches";
+  let description = [{
+    The last dimension of x is cut in `parts` equal stretches; part p sums over
+    stretch p of every preceding index:
+
+    ```
+    y[t, p, n] = sum_o sum_i x[t, o, p w + i] w[n, o, p w + i],  w = last / parts
+    ```
+
+    Made by glm-split-linear: a product with few outputs then has a block for
+    each part instead of one block for all of its weight.
+  }];
+  let arguments = (ins Glm_Activation:$input, // [T, ...K]
+                       Glm_Dense:$weight);    // [N, K]   C1
+  let results = (outs 3DTensorOf<[F32]>:$result); // [T, parts, N]   C1
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_SumPartsOp : Glm_Op<"sum_parts", [Pure]> {
+  let summary = "y[t, n] = sum_p x[t, p, n]";
+  let arguments = (ins 3DTensorOf<[F32]>:$input);  // [T, P, N]
+  let results = (outs Glm_Activation:$result);     // [T, ...N]  C1
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -28,6 +28,17 @@ LogicalResult KernelOp::verify() {
   if (rowwise && (getDims()->size() < 2 || getDims()->front() != -1 ||
                   getBody().empty() || getBody().front().empty()))
     return emitOpError("expects two or more dims that begin with -1 and a body");
+  // C2
+  if (getTiles() > 1 && (!rowwise || getDims()->back() % getTiles() != 0 ||
+                         !getBody().getOps<RowReduceOp>().empty()))
+    return emitOpError("expects tiles to divide the columns of a rowwise kernel "
+                       "without reductions, got ")
+           << getTiles();
+  if (getTiles() > 1)
+    for (auto store : getBody().getOps<StoreOp>())
+      if (store.getCoeffs().back() == 0)
+        return store.emitOpError("stores one value for all columns in a kernel of "
+                                 "tiles, whose blocks would all store it");
   return success();
 }
 
@@ -62,6 +73,25 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return emitOpError("names no state: ") << getStateAttr();
 }
 
+/// C4 of launch.
+static LogicalResult verifyParts(LaunchOp op) {
+  if (!op.getParts())
+    return success();
+  ArrayRef<int64_t> parts = *op.getParts();
+  int64_t blocks = 1;
+  for (int64_t g : op.getGrid())
+    blocks *= g;
+  if (parts.size() != 2 || parts[0] * parts[1] != blocks)
+    return op.emitOpError("expects parts whose product is the grid's ") << blocks;
+  if (op.getSplits() && op.getSplits()->size() != op.getArgs().size())
+    return op.emitOpError("expects a split for each argument");
+  if (auto tiling = op.getTiling())
+    if (tiling->size() != 2 || (*tiling)[0] <= 0 || parts[1] % (*tiling)[0] != 0 ||
+        (*tiling)[1] % parts[1] != 0)
+      return op.emitOpError("has columns that its tiling does not allow");
+  return success();
+}
+
 LogicalResult LaunchOp::verify() {
   // C1
   if (getGrid().size() != 3 ||
@@ -72,6 +102,59 @@ LogicalResult LaunchOp::verify() {
     if (w < 0 || w >= static_cast<int64_t>(getArgs().size()) ||
         !isa<MemRefType>(getArgs()[w].getType()))
       return emitOpError("writes argument ") << w << ", which is no buffer";
+  return verifyParts(*this);
+}
+
+int64_t LaunchOp::getRowCount() {
+  if (getArgs().size() < 3)
+    return 0;
+  auto rows = getArgs()[2].getDefiningOp<arith::ConstantOp>();
+  auto value = rows ? dyn_cast<IntegerAttr>(rows.getValue()) : IntegerAttr();
+  return value ? value.getInt() : 0;
+}
+
+LogicalResult GridOp::verify() {
+  // C1
+  uint64_t phase = 0;
+  for (Operation &op : getBody().front()) {
+    auto chain = dyn_cast<ChainOp>(op);
+    if (!chain)
+      return op.emitOpError("stands in a grid, which holds chains only");
+    if (chain.getPhase() < phase ||
+        chain.getPhase() > (op.getPrevNode() ? phase + 1 : 0))
+      return chain.emitOpError("expects phases that count up from 0");
+    phase = chain.getPhase();
+  }
+  if (getBody().front().empty())
+    return emitOpError("expects a chain");
+  return success();
+}
+
+LogicalResult GridOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C2
+  if (!getKernelAttr())
+    return success();
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (kernel && kernel.getOp() == "group")
+    return success();
+  return emitOpError("names no group kernel: ") << getKernelAttr();
+}
+
+LogicalResult ChainOp::verify() {
+  // C1
+  if (getParts().size() != 2 || getRows() <= 0 || getColumns() <= 0)
+    return emitOpError("expects two positive parts");
+  // C2
+  for (Operation &op : getBody().front()) {
+    auto launch = dyn_cast<LaunchOp>(op);
+    if (!launch)
+      return op.emitOpError("stands in a chain, which holds launches only");
+    auto parts = launch.getParts();
+    if (!parts || (*parts)[0] % getRows() != 0 || (*parts)[1] % getColumns() != 0)
+      return launch.emitOpError("has parts that those of its chain do not divide");
+  }
+  if (getBody().front().empty())
+    return emitOpError("expects a launch");
   return success();
 }
 

@@ -23,7 +23,10 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
     of compiler/codegen/templates that implements it (one op may have several:
     a GEMV and a tile form). A rowwise kernel has no template: its body holds
     the region of the `glm.rowwise` it came from between `kern.load` and
-    `kern.store`, over `dims` (dims[0] = -1: the rows of the launch).
+    `kern.store`, over `dims` (dims[0] = -1: the rows of the launch). `tiles` is
+    the number of blocks that share a row's columns, more than 1 only without
+    reductions. A kernel of op "group" is the body of every `kern.grid` of its
+    name.
 
     ```mlir
     kern.kernel @linear_bf16_n256_k256 "linear" template "Linear" params [1, 1, 0, 256, 256] threads 256 {}
@@ -32,11 +35,12 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$op,
                        StrAttr:$template_name, DenseI64ArrayAttr:$params,
                        ConfinedAttr<I64Attr, [IntPositive]>:$threads,
-                       OptionalAttr<DenseI64ArrayAttr>:$dims); // C1
+                       OptionalAttr<DenseI64ArrayAttr>:$dims,           // C1
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$tiles); // C2
   let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $op `template` $template_name `params` $params `threads` $threads
-    (`dims` $dims^)? attr-dict-with-keyword $body
+    (`dims` $dims^)? (`tiles` $tiles^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }
@@ -100,6 +104,15 @@ def Kern_LaunchOp : Kern_Op<"launch",
   let description = [{
     Arguments in the kernel's order: memrefs are addresses, i64 and f32 are
     scalars. `writes` lists the positions of the buffers that the kernel writes.
+
+    `parts` = [rows, columns] says how the grid divides the work: block
+    r * columns + x does part r of the rows and part x of the columns. `splits`
+    has a number for each argument: what a block touches of it (passes/Parts.h);
+    empty means anything. `tiling` = [least, most]: the kernel may also be had with
+    another number of columns, a multiple of `least` that divides `most`. `alone`:
+    the kernel takes most of a workgroup's shared memory. `hungry`: it needs more
+    registers than leave room for three of its blocks on a gfx1201's unit.
+
     The byte and operation counts are for full occupancy (every row valid, caches
     at the length given to the compiler) and feed `glmc explain`.
   }];
@@ -107,11 +120,63 @@ def Kern_LaunchOp : Kern_Op<"launch",
                        Variadic<AnyTypeOf<[AnyMemRef, I64, F32]>>:$args,
                        DenseI64ArrayAttr:$writes,                          // C2
                        I64Attr:$weight_bytes, I64Attr:$memory_bytes,
-                       I64Attr:$flops);
+                       I64Attr:$flops,
+                       OptionalAttr<DenseI64ArrayAttr>:$parts,             // C4
+                       OptionalAttr<DenseI64ArrayAttr>:$splits,            // C4
+                       OptionalAttr<DenseI64ArrayAttr>:$tiling,            // C4
+                       UnitAttr:$alone, UnitAttr:$hungry);
   let assemblyFormat = [{
     $kernel `grid` $grid `(` ($args^ `:` type($args))? `)` `writes` $writes attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// T, the third argument of every kernel; 0 when that is no constant.
+    int64_t getRowCount();
+  }];
+}
+
+def Kern_GridOp : Kern_Op<"grid",
+    [NoTerminator, SingleBlock,
+     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Launches that run as one grid of the device";
+  let description = [{
+    Holds `kern.chain`s, in order of their phases: the blocks of a phase begin
+    after all blocks of earlier phases have ended. Chains of one phase do not
+    depend on each other. `kernel` is set by `glm-outline-grids`.
+
+    ```mlir
+    kern.grid {
+      kern.chain 0 [1, 128] {       // 128 blocks: part x of a product, then
+        kern.launch @Linear_...     // what follows from that part alone
+        kern.launch @row_mix
+      }
+      kern.chain 1 [1, 1] {         // one block a row, when those have ended
+        kern.launch @row_norm
+      }
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$kernel); // C2: of op group
+  let regions = (region SizedRegion<1>:$body);                   // C1
+  let assemblyFormat = "($kernel^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Kern_ChainOp : Kern_Op<"chain", [NoTerminator, SingleBlock, HasParent<"GridOp">]> {
+  let summary = "Launches whose parts one block runs one after the other";
+  let description = [{
+    The chain has rows x columns blocks. Block (r, x) runs, for each launch in
+    order, the blocks of that launch's part (r, x) of equal division.
+  }];
+  let arguments = (ins I64Attr:$phase, DenseI64ArrayAttr:$parts); // C1
+  let regions = (region SizedRegion<1>:$body);                    // C2: launches
+  let assemblyFormat = "$phase $parts attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getRows() { return getParts()[0]; }
+    int64_t getColumns() { return getParts()[1]; }
+    int64_t getBlocks() { return getRows() * getColumns(); }
+  }];
 }
 
 def Kern_TapOp : Kern_Op<"tap", [MemoryEffects<[MemRead]>]> {

@@ -41,3 +41,10 @@ LogicalResult LaunchOp::verify() {
     return emitOpError("expects args in triples (kind, index, value)");
   return success();
 }
+
+LogicalResult GroupOp::verify() {
+  // C1
+  if (getChains().empty() || getChains().size() % 4)
+    return emitOpError("expects chains in quadruples (launches, phase, rows, columns)");
+  return success();
+}

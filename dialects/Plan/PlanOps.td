@@ -57,7 +57,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [HasParent<"PlanOp">, NoTerminator]> {
   let summary = "Table Kernel; the region of a rowwise one is its RowProgram";
   let arguments = (ins StrAttr:$name, StrAttr:$op, I64Attr:$threads,
                        DenseI64ArrayAttr:$params, DenseI64ArrayAttr:$dims,
-                       I64Attr:$operand_count, I64Attr:$result_count);
+                       I64Attr:$operand_count, I64Attr:$result_count,
+                       DefaultValuedAttr<I64Attr, "1">:$tiles);
   let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }
@@ -90,6 +91,13 @@ def Plan_LaunchOp : Plan_Table<"launch", "EntryOp"> {
                        DenseI64ArrayAttr:$args, // C1
                        StrAttr:$origin, I64Attr:$weight_bytes,
                        I64Attr:$memory_bytes, I64Attr:$flops);
+  let hasVerifier = 1;
+}
+
+def Plan_GroupOp : Plan_Table<"group", "EntryOp"> {
+  let summary = "Table Group; chains are quadruples (launches, phase, rows, columns)";
+  let arguments = (ins I64Attr:$kernel, I64Attr:$first,
+                       DenseI64ArrayAttr:$chains); // C1
   let hasVerifier = 1;
 }
 

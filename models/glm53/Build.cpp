@@ -23,23 +23,25 @@ static void declareWeight(OpBuilder &b, const WeightInfo &info) {
     element = b.getF16Type();
     break;
   }
-  if (info.form == WeightInfo::Form::ExpertsGptq4) {
-    element = b.getIntegerType(4);
+  Type stored = element;
+  if (info.isCoded()) {
+    bool bytes = info.form == WeightInfo::Form::DenseInt8;
+    element = b.getIntegerType(bytes ? 8 : 4);
     encoding = model::GroupQuantAttr::get(b.getContext(), info.group);
   }
-  DenseI64ArrayAttr pieces;
-  if (!info.pieces.empty()) {
+  auto flatten = [&](ArrayRef<WeightInfo::Piece> pieces) {
     SmallVector<int64_t> flat;
-    for (const WeightInfo::Piece &p : info.pieces)
+    for (const WeightInfo::Piece &p : pieces)
       flat.append({p.file, static_cast<int64_t>(p.offset),
                    static_cast<int64_t>(p.size)});
-    pieces = b.getDenseI64ArrayAttr(flat);
-  }
+    return flat.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(flat);
+  };
   model::WeightOp::create(
       b, b.getUnknownLoc(), b.getStringAttr(info.name),
       TypeAttr::get(RankedTensorType::get(info.shape, element, encoding)),
-      info.form == WeightInfo::Form::Dense ? UnitAttr() : b.getUnitAttr(), pieces);
-
+      info.isExperts() ? b.getUnitAttr() : UnitAttr(), flatten(info.pieces),
+      info.source ? TypeAttr::get(stored) : TypeAttr(),
+      info.source ? flatten(*info.source) : DenseI64ArrayAttr());
 }
 
 /// Memory that a sequence carries, layer by layer (docs/spec/model.md, state).
@@ -83,6 +85,9 @@ OwningOpRef<ModuleOp> glm53::buildModule(MLIRContext *context, const Config &con
   for (int64_t batch : options.decodeBatches)
     StepBuilder(b, config, options, batch, 1, batch)
         .emit("decode_b" + std::to_string(batch), "DECODE");
+  for (int64_t tokens : options.verifyTokens)
+    StepBuilder(b, config, options, 1, tokens, tokens)
+        .emit("verify_n" + std::to_string(tokens), "VERIFY");
   const int64_t n = options.prefillChunk;
   StepBuilder(b, config, options, 1, n, std::min(n, options.logitRows))
       .emit("prefill_n" + std::to_string(n), "PREFILL");

@@ -6,7 +6,8 @@
 // honest baseline and every fusion is the work of a pass.
 //
 // One function a step: `decode_b<S>` for S sequences of one token and
-// `prefill_n<N>` for N tokens of one sequence. Arguments and result are those of
+// `prefill_n<N>` for N tokens of one sequence; `verify_n<N>` as that with logits of
+// all rows. Arguments and result are those of
 // docs/spec/step.md.
 //
 //===----------------------------------------------------------------------===//
@@ -26,6 +27,7 @@ struct BuildOptions {
   /// Activations, convolution windows and caches; sums are fp32 either way.
   enum class Math { Fp32, Bf16 } math = Math::Bf16;
   std::vector<int64_t> decodeBatches = {1}; ///< S of each decode function.
+  std::vector<int64_t> verifyTokens;        ///< N of each verify function.
   int64_t prefillChunk = 256;               ///< N of the prefill function.
   int64_t logitRows = 8;   ///< Rows of a prefill step that may ask for logits.
   int64_t maxContext = 0;  ///< Tokens a slot holds, at least indexKpool.

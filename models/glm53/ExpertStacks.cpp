@@ -1,7 +1,8 @@
 //===- ExpertStacks.cpp - Routed experts in a checkpoint ------------------===//
 //
 // The part of WeightResolver that stacks all experts of a layer: unquantised
-// one by one, fused as transformers saves them, or int4 as AutoRound packs it.
+// one by one, fused as transformers saves them, or int4 as AutoRound packs it;
+// and takes int4 tensors of any linear.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,7 +85,7 @@ bool WeightResolver::resolveFusedExperts(WeightInfo &info) {
 }
 
 //===----------------------------------------------------------------------===//
-// int4 experts
+// int4
 //===----------------------------------------------------------------------===//
 
 StoredTensor *WeightResolver::takePacked(const Twine &name, StDType dtype,
@@ -105,29 +106,33 @@ StoredTensor *WeightResolver::takePacked(const Twine &name, StDType dtype,
 
 void WeightResolver::resolvePackedExperts(WeightInfo &info) {
   auto [prefix, projection] = StringRef(info.name).rsplit('.');
-  int64_t n = info.shape[1], k = info.shape[2];
+  for (int64_t e = 0; e < info.shape[0]; ++e)
+    takeGptq4(prefix + "." + Twine(e) + "." + projection, info.shape[1],
+              info.shape[2], info);
+}
+
+void WeightResolver::takeGptq4(const Twine &stem, int64_t n, int64_t k,
+                               WeightInfo &info) {
+  std::string name = stem.str();
   // A last partial word or group counts as one.
   int64_t words = divideCeil(k, 8);
   int64_t groups = divideCeil(k, info.group);
-  for (int64_t e = 0; e < info.shape[0]; ++e) {
-    std::string name = (prefix + "." + Twine(e) + "." + projection).str();
-    StoredTensor *codes =
-        takePacked(name + ".qweight", StDType::kI32, {words, n});
-    StoredTensor *scales =
-        takePacked(name + ".scales", StDType::kF16, {groups, n});
-    StoredTensor *zeros = takePacked(name + ".qzeros", StDType::kI32,
-                                     {groups, int64_t(divideCeil(n, 8))});
-    if (zeros)
-      checkZeroPoints(*zeros, n);
-    if (StoredTensor *order = stored.find(name + ".g_idx")) {
-      order->used = true;
-      actOrder.add(stored.where(*order));
-    }
-    if (!codes || !scales)
-      continue;
-    addPiece(info, *codes, 0, codes->entry->size);
-    addPiece(info, *scales, 0, scales->entry->size);
+  StoredTensor *codes =
+      takePacked(name + ".qweight", StDType::kI32, {words, n});
+  StoredTensor *scales =
+      takePacked(name + ".scales", StDType::kF16, {groups, n});
+  StoredTensor *zeros = takePacked(name + ".qzeros", StDType::kI32,
+                                   {groups, int64_t(divideCeil(n, 8))});
+  if (zeros)
+    checkZeroPoints(*zeros, n);
+  if (StoredTensor *order = stored.find(name + ".g_idx")) {
+    order->used = true;
+    actOrder.add(stored.where(*order));
   }
+  if (!codes || !scales)
+    return;
+  addPiece(info, *codes, 0, codes->entry->size);
+  addPiece(info, *scales, 0, scales->entry->size);
 }
 
 /// The zero of symmetric int4 is 8. GPTQ v1 stores it minus one, v2 as it is,

@@ -20,6 +20,7 @@ public:
 
 private:
   using DType = WeightInfo::DType;
+  using Use = WeightInfo::Use;
 
   void add(const Twine &name, std::vector<int64_t> shape,
            DType dtype = DType::BF16) {
@@ -29,6 +30,11 @@ private:
     info.shape = std::move(shape);
     weights.push_back(std::move(info));
   }
+  void linear(const Twine &name, int64_t n, int64_t k,
+              Use use = Use::Projection) {
+    add(name, {n, k});
+    weights.back().use = use;
+  }
   void experts(const Twine &name, int64_t n, int64_t k) {
     add(name, {c.nRoutedExperts, n, k});
     weights.back().form = WeightInfo::Form::ExpertsGptq4;
@@ -37,7 +43,7 @@ private:
                                : 128;
   }
   void hyperConnection(const Twine &name) {
-    add(name + "_fn", {c.hcRows(), c.hcMult * c.hiddenSize});
+    linear(name + "_fn", c.hcRows(), c.hcMult * c.hiddenSize, Use::Linear);
     add(name + "_base", {c.hcRows()}, DType::F32);
     add(name + "_scale", {3}, DType::F32);
   }
@@ -55,46 +61,47 @@ private:
 void Inventory::kda(const Twine &self) {
   int64_t h = c.hiddenSize, d = c.linearHeadDim, all = c.linearDim();
   for (StringRef x : {"q", "k", "v"})
-    add(self + x + "_proj", {all, h});
+    linear(self + x + "_proj", all, h);
   for (StringRef x : {"q", "k", "v"})
     add(self + x + "_conv1d", {all, c.linearConvKernelDim});
   for (StringRef x : {"f", "g"}) {
-    add(self + x + "_a_proj", {d, h});
-    add(self + x + "_b_proj", {all, d});
+    linear(self + x + "_a_proj", d, h);
+    linear(self + x + "_b_proj", all, d);
   }
-  add(self + "b_proj", {c.linearNumHeads, h});
+  linear(self + "b_proj", c.linearNumHeads, h);
   add(self + "A_log", {c.linearNumHeads}, DType::F32);
   add(self + "dt_bias", {all}, DType::F32);
   add(self + "o_norm", {d});
-  add(self + "o_proj", {h, all});
+  linear(self + "o_proj", h, all);
 }
 
 void Inventory::dsa(const Twine &self) {
   int64_t h = c.hiddenSize, heads = c.numAttentionHeads, d = c.indexHeadDim;
-  add(self + "q_a_proj", {c.qLoraRank, h});
+  linear(self + "q_a_proj", c.qLoraRank, h);
   add(self + "q_a_layernorm", {c.qLoraRank});
-  add(self + "q_b_proj", {heads * c.qkHeadDim, c.qLoraRank});
-  add(self + "kv_a_proj_with_mqa", {c.kvLoraRank, h});
+  linear(self + "q_b_proj", heads * c.qkHeadDim, c.qLoraRank);
+  linear(self + "kv_a_proj_with_mqa", c.kvLoraRank, h);
   add(self + "kv_a_layernorm", {c.kvLoraRank});
+  // Read along both dimensions: its groups would have to run along both.
   add(self + "kv_b_proj", {heads * (c.qkHeadDim + c.vHeadDim), c.kvLoraRank});
-  add(self + "o_proj", {h, heads * c.vHeadDim});
-  add(self + "indexer.wq_b", {c.indexNHeads * d, c.qLoraRank});
-  add(self + "indexer.wk", {d, h});
+  linear(self + "o_proj", h, heads * c.vHeadDim);
+  linear(self + "indexer.wq_b", c.indexNHeads * d, c.qLoraRank);
+  linear(self + "indexer.wk", d, h);
   add(self + "indexer.k_norm", {d});
   add(self + "indexer.k_norm.bias", {d});
-  add(self + "indexer.weights_proj", {c.indexNHeads, h});
+  linear(self + "indexer.weights_proj", c.indexNHeads, h);
   add(self + "indexer.index_kpool_compress_ape", {c.indexKpool, d});
-  add(self + "indexer.index_kpool_compress_gate", {d, h});
+  linear(self + "indexer.index_kpool_compress_gate", d, h);
 }
 
 void Inventory::mlp(const Twine &name, int64_t width) {
-  add(name + "gate_proj", {width, c.hiddenSize});
-  add(name + "up_proj", {width, c.hiddenSize});
-  add(name + "down_proj", {c.hiddenSize, width});
+  linear(name + "gate_proj", width, c.hiddenSize);
+  linear(name + "up_proj", width, c.hiddenSize);
+  linear(name + "down_proj", c.hiddenSize, width);
 }
 
 void Inventory::moe(const Twine &name) {
-  add(name + "gate", {c.nRoutedExperts, c.hiddenSize});
+  linear(name + "gate", c.nRoutedExperts, c.hiddenSize, Use::Linear);
   add(name + "gate.e_score_correction_bias", {c.nRoutedExperts}, DType::F32);
   experts(name + "experts.gate_proj", c.moeIntermediateSize, c.hiddenSize);
   experts(name + "experts.up_proj", c.moeIntermediateSize, c.hiddenSize);
@@ -120,7 +127,7 @@ void Inventory::trunk() {
       mlp(layer + "mlp.", c.intermediateSize);
   }
   add("norm", {c.hiddenSize});
-  add("lm_head", {c.vocabSize, c.hiddenSize});
+  linear("lm_head", c.vocabSize, c.hiddenSize, Use::Head);
 }
 
 /// Plain residuals, no embedding and no head of its own.
@@ -128,7 +135,7 @@ void Inventory::mtpLayer() {
   std::string layer = ("layers." + Twine(c.numHiddenLayers) + ".").str();
   add(layer + "enorm", {c.hiddenSize});
   add(layer + "hnorm", {c.hiddenSize});
-  add(layer + "eh_proj", {c.hiddenSize, 2 * c.hiddenSize});
+  linear(layer + "eh_proj", c.hiddenSize, 2 * c.hiddenSize);
   add(layer + "input_layernorm", {c.hiddenSize});
   dsa(layer + "self_attn.");
   add(layer + "post_attention_layernorm", {c.hiddenSize});

@@ -207,17 +207,119 @@ TEST(WeightPacking, RefusesWhatIsPackedOtherwise) {
     tiny.write();
     EXPECT_THAT(faultOf(tiny.resolve()), HasSubstr("compressed-tensors"));
   }
-  {
+  // No kernel reads codes along both dimensions, as kv_b_proj is read.
+  for (std::string name : {"layers.1.self_attn.kv_b_proj", "embed_tokens"}) {
     TinyCheckpoint tiny;
-    std::string name = trunk + "layers.1.mlp.shared_experts.up_proj";
-    tiny.tensors.erase(name + ".weight");
-    tiny.setPacked(name, 16, 48, 32);
+    std::vector<int64_t> shape = tiny.tensors[trunk + name + ".weight"].shape;
+    tiny.tensors.erase(trunk + name + ".weight");
+    tiny.setPacked(trunk + name, shape[0], shape[1], 32);
     tiny.write();
     EXPECT_THAT(faultOf(tiny.resolve()),
-                AllOf(HasSubstr("1 linears are int4 that are not routed"),
-                      HasSubstr("shared_experts.up_proj"),
-                      Not(HasSubstr("no place"))));
+                AllOf(HasSubstr("1 weights are int4 that no int4 kernel reads"),
+                      HasSubstr(name), Not(HasSubstr("no place"))));
   }
+}
+
+// Shared experts, attention, head and router may be packed as well; the stored
+// form decides, and config.json is held against it.
+TEST(WeightPacking, PackedLinearsAreTaken) {
+  TinyCheckpoint tiny;
+  const std::string packed[] = {trunk + "layers.1.mlp.shared_experts.up_proj",
+                                trunk + "layers.1.mlp.gate",
+                                trunk + "layers.0.self_attn.q_proj", "lm_head"};
+  for (const std::string &name : packed) {
+    std::vector<int64_t> shape = tiny.tensors[name + ".weight"].shape;
+    tiny.tensors.erase(name + ".weight");
+    tiny.setPacked(name, shape[0], shape[1], 32);
+  }
+  tiny.quantization()["modules_to_not_convert"] =
+      json::Array{"shared_experts", "lm_head"};
+  tiny.write();
+  Weights weights = accepted(tiny.resolve());
+  const WeightInfo *up = weights.find("layers.1.mlp.shared_experts.up_proj");
+  EXPECT_EQ(up->form, Form::DenseGptq4);
+  EXPECT_EQ(up->group, 32);
+  EXPECT_THAT(content(weights, up->name),
+              ElementsAre(tiny.tensors[packed[0] + ".qweight"].bytes,
+                          tiny.tensors[packed[0] + ".scales"].bytes));
+  EXPECT_EQ(up->bytes(), 16u * (6 * 4 + 2 * 2)); // 48 columns, 2 groups
+  EXPECT_EQ(weights.find("layers.1.mlp.gate")->form, Form::DenseGptq4);
+  EXPECT_EQ(weights.find("lm_head")->form, Form::DenseGptq4);
+  EXPECT_EQ(weights.find("layers.0.self_attn.k_proj")->form, Form::Dense);
+  EXPECT_THAT(weights.warnings(),
+              ElementsAre(HasSubstr(mtpIgnored),
+                          AllOf(HasSubstr("2 linears are stored as int4"),
+                                HasSubstr("shared_experts.up_proj"))));
+}
+
+TEST(WeightPacking, PackedLinearsAreCheckedAsExpertsAre) {
+  std::string name = trunk + "layers.1.mlp.shared_experts.up_proj";
+  auto withParts = [&](auto change) {
+    TinyCheckpoint tiny;
+    tiny.tensors.erase(name + ".weight");
+    tiny.setPacked(name, 16, 48, 32);
+    change(tiny);
+    tiny.write();
+    return faultOf(tiny.resolve());
+  };
+  EXPECT_THAT(withParts([&](TinyCheckpoint &tiny) {
+                tiny.tensors[name + ".qzeros"].bytes[0] = 0x17;
+              }),
+              HasSubstr("has 1 (group 0, column 1)"));
+  EXPECT_THAT(withParts([&](TinyCheckpoint &tiny) {
+                tiny.set(name + ".g_idx", StDType::kI32, {48});
+              }),
+              HasSubstr("desc_act = false"));
+  EXPECT_THAT(withParts([&](TinyCheckpoint &tiny) {
+                tiny.tensors.erase(name + ".scales");
+              }),
+              HasSubstr("shared_experts.up_proj.scales [2, 16]"));
+}
+
+// What is quantised, what is never, and what is only for the asking.
+TEST(WeightPacking, DenseFormIsThatOfProjections) {
+  TinyCheckpoint tiny;
+  std::string packed = trunk + "layers.0.self_attn.v_proj";
+  tiny.tensors.erase(packed + ".weight");
+  tiny.setPacked(packed, 16, 48, 32);
+  tiny.write();
+  Weights weights =
+      accepted(tiny.resolve({.mtp = true, .dense = DenseForm::Int8}));
+  std::vector<std::string> quantised;
+  for (const WeightInfo &info : weights.all()) {
+    if (info.form != Form::DenseInt8)
+      continue;
+    quantised.push_back(info.name);
+    EXPECT_EQ(info.group, 128);
+    EXPECT_TRUE(info.pieces.empty());
+    ASSERT_TRUE(info.source.has_value());
+    EXPECT_EQ(info.source->size, 2u * info.shape[0] * info.shape[1]);
+    EXPECT_EQ(info.bytes(), info.shape[0] * (info.shape[1] + 2u));
+  }
+  auto has = [&](const char *name) { return is_contained(quantised, name); };
+  for (const char *name :
+       {"layers.0.self_attn.q_proj", "layers.0.self_attn.f_a_proj",
+        "layers.0.self_attn.b_proj", "layers.0.mlp.down_proj",
+        "layers.1.self_attn.q_a_proj", "layers.1.self_attn.kv_a_proj_with_mqa",
+        "layers.1.self_attn.o_proj", "layers.1.self_attn.indexer.wk",
+        "layers.1.self_attn.indexer.index_kpool_compress_gate",
+        "layers.1.mlp.shared_experts.gate_proj", "layers.2.eh_proj"})
+    EXPECT_TRUE(has(name)) << name;
+  for (const char *name :
+       {"embed_tokens", "lm_head", "layers.0.hc_attn_fn", "layers.0.hc_ffn_fn",
+        "layers.0.self_attn.q_conv1d", "layers.0.self_attn.A_log",
+        "layers.0.self_attn.v_proj", "layers.1.mlp.gate",
+        "layers.1.self_attn.kv_b_proj", "layers.1.self_attn.indexer.k_norm",
+        "layers.1.self_attn.indexer.index_kpool_compress_ape"})
+    EXPECT_FALSE(has(name)) << name;
+  // Stored packed: as it is.
+  EXPECT_EQ(weights.find("layers.0.self_attn.v_proj")->form, Form::DenseGptq4);
+
+  Weights head =
+      accepted(tiny.resolve({.dense = DenseForm::Int4, .denseHead = true}));
+  EXPECT_EQ(head.find("lm_head")->form, Form::DenseGptq4);
+  EXPECT_TRUE(head.find("lm_head")->source.has_value());
+  EXPECT_EQ(head.find("layers.1.mlp.gate")->form, Form::Dense);
 }
 
 TEST(WeightPacking, RefusesMixedStacks) {

@@ -29,12 +29,13 @@ WeightResolver::WeightResolver(const Config &config,
       shapes("tensors have another shape than config.json implies",
              "check that config.json belongs to this checkpoint"),
       dtypes("tensors have a dtype that is not supported here",
-             "supported are BF16, F32 and F16, and for int4 experts I32 "
+             "supported are BF16, F32 and F16, and for int4 weights I32 "
              "qweight and qzeros with F16 scales"),
       mixed("expert stacks mix forms or dtypes",
             "all experts of one projection of a layer must be stored alike"),
-      packedDense("linears are int4 that are not routed experts",
-                  "store them as BF16; int4 is supported for routed experts"),
+      packedDense("weights are int4 that no int4 kernel reads",
+                  "store them as BF16; int4 is supported for the weights of "
+                  "plain linears and routed experts"),
       zeroPoints("qzeros hold zero points that are not symmetric int4's",
                  "asymmetric int4 is not supported, quantise with sym = true"),
       actOrder("tensors reorder the columns (g_idx of desc_act)",
@@ -69,6 +70,7 @@ Expected<Weights> WeightResolver::run() {
     return error;
   for (std::string &warning : claims.warnings())
     result.messages.push_back(std::move(warning));
+  result.quantise(options);
   result.indexNames();
   return std::move(result);
 }
@@ -235,7 +237,17 @@ void WeightResolver::resolveDense(WeightInfo &info) {
       claims.stored(info.name, /*isRoutedExpert=*/false, /*packed=*/false);
     return;
   }
-  if (StoredTensor *packed = stored.find(info.name + ".qweight")) {
+  StoredTensor *packed = stored.find(info.name + ".qweight");
+  if (packed && info.use != WeightInfo::Use::Other) {
+    info.form = WeightInfo::Form::DenseGptq4;
+    info.group = config.quantization.method == Quantization::Method::Gptq4
+                     ? config.quantization.groupSize
+                     : kQuantisedGroup;
+    claims.stored(info.name, /*isRoutedExpert=*/false, /*packed=*/true);
+    takeGptq4(info.name, info.shape[0], info.shape[1], info);
+    return;
+  }
+  if (packed) {
     for (StringRef suffix : {".qweight", ".qzeros", ".scales", ".g_idx"})
       if (StoredTensor *part = stored.find(info.name + suffix))
         part->used = true;

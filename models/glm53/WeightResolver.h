@@ -38,6 +38,10 @@ private:
   /// that we read; sets info.dtype from the first and holds the others to it.
   void takeFloat(StoredTensor &tensor, WeightInfo &info,
                  llvm::ArrayRef<int64_t> shape);
+  /// Codes and scales of one int4 [n, k] become two pieces; zero points are
+  /// read and checked.
+  void takeGptq4(const llvm::Twine &name, int64_t n, int64_t k,
+                 WeightInfo &info);
   StoredTensor *takePacked(const llvm::Twine &name, StDType dtype,
                            llvm::ArrayRef<int64_t> shape);
   void checkZeroPoints(const StoredTensor &tensor, int64_t n);

@@ -10,11 +10,12 @@ using namespace llvm;
 namespace glm::glm53 {
 
 uint64_t WeightInfo::bytes() const {
-  if (form == Form::ExpertsGptq4) {
-    uint64_t e = shape[0], n = shape[1], k = shape[2];
-    return e * n *
-           (4 * divideCeil(k, uint64_t(8)) +
-            2 * divideCeil(k, uint64_t(group)));
+  if (isCoded()) {
+    uint64_t rows = 1, k = shape.back();
+    for (int64_t dim : ArrayRef(shape).drop_back())
+      rows *= dim;
+    uint64_t codes = form == Form::DenseInt8 ? k : 4 * divideCeil(k, 8);
+    return rows * (codes + 2 * divideCeil(k, uint64_t(group)));
   }
   uint64_t size = dtype == DType::F32 ? 4 : 2;
   for (int64_t dim : shape)
@@ -25,8 +26,27 @@ uint64_t WeightInfo::bytes() const {
 Weights Weights::declare(const Config &config, WeightOptions options) {
   Weights result;
   result.weights = expectedWeights(config, options.mtp);
+  result.quantise(options);
   result.indexNames();
   return result;
+}
+
+/// Gives weights that are stored unquantised the form that is asked for.
+void Weights::quantise(const WeightOptions &options) {
+  if (options.dense == DenseForm::AsStored)
+    return;
+  for (WeightInfo &info : weights) {
+    bool wanted = info.use == WeightInfo::Use::Projection ||
+                  (info.use == WeightInfo::Use::Head && options.denseHead);
+    if (!wanted || info.form != WeightInfo::Form::Dense)
+      continue;
+    info.form = options.dense == DenseForm::Int8 ? WeightInfo::Form::DenseInt8
+                                                 : WeightInfo::Form::DenseGptq4;
+    info.group = kQuantisedGroup;
+    if (!info.pieces.empty())
+      info.source = info.pieces.front();
+    info.pieces.clear();
+  }
 }
 
 const WeightInfo *Weights::find(StringRef name) const {

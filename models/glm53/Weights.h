@@ -26,15 +26,28 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
+
 namespace glm::glm53 {
 
 struct WeightInfo {
   enum class Form {
     Dense,        ///< One piece, row-major.
     ExpertsDense, ///< shape [E, N, K]; E pieces [N, K].
-    ExpertsGptq4  ///< shape [E, N, K]; per expert qweight, then scales.
+    ExpertsGptq4, ///< shape [E, N, K]; per expert qweight, then scales.
+    DenseGptq4,   ///< shape [N, K]; qweight, then scales.
+    DenseInt8     ///< shape [N, K]; codes, then scales.
   };
   enum class DType { F32, BF16, F16 };
+
+  /// What reads the weight, and so which forms it may have.
+  enum class Use {
+    Other,      ///< Dense alone, or routed experts.
+    Linear,     ///< Any form of one matrix, but never quantised here: router
+                ///< and mHC maps, whose errors move whole tokens.
+    Projection, ///< Any form; quantised with DenseForm.
+    Head        ///< Any form; quantised when the head is asked for too.
+  };
 
   /// A byte range of files()[file].
   struct Piece {
@@ -45,20 +58,40 @@ struct WeightInfo {
 
   std::string name;
   Form form = Form::Dense;
-  DType dtype = DType::BF16; ///< Of Dense and ExpertsDense elements.
+  Use use = Use::Other;
+  DType dtype = DType::BF16; ///< Of Dense and ExpertsDense, and of `source`.
   /// Outermost first. The depthwise convolutions are [channels, kernel].
   std::vector<int64_t> shape;
-  int64_t group = 0;         ///< ExpertsGptq4: columns a scale.
+  int64_t group = 0;         ///< Coded forms: columns a scale.
   std::vector<Piece> pieces; ///< Empty when there is no checkpoint.
+  /// The stored [N, K] of `dtype` that the weight is to be quantised from;
+  /// then it has no pieces yet.
+  std::optional<Piece> source;
 
+  bool isExperts() const {
+    return form == Form::ExpertsDense || form == Form::ExpertsGptq4;
+  }
+  /// Integer codes with group scales.
+  bool isCoded() const {
+    return form != Form::Dense && form != Form::ExpertsDense;
+  }
   /// Bytes of all pieces together, from form, dtype and shape alone.
   uint64_t bytes() const;
 };
+
+/// What becomes of linears that are stored unquantised.
+enum class DenseForm { AsStored, Int8, Int4 };
+
+/// Columns a scale of weights that are quantised here.
+inline constexpr int64_t kQuantisedGroup = 128;
 
 struct WeightOptions {
   /// Also take the MTP layer (`layers.<num_hidden_layers>`). Without it its
   /// tensors are known and ignored.
   bool mtp = false;
+  /// Form of the projections; those that are stored packed stay as they are.
+  DenseForm dense = DenseForm::AsStored;
+  bool denseHead = false; ///< And of lm_head.
 };
 
 class Weights {
@@ -80,7 +113,7 @@ public:
 
   /// The weights without a checkpoint: BF16 (F32 where the release stores
   /// that), routed experts int4 in groups of the config's size (128 when it
-  /// names none), no pieces.
+  /// names none), projections as the options say, no pieces.
   static Weights declare(const Config &config, WeightOptions options = {});
 
   /// nullptr when the model has no weight of that name.
@@ -96,6 +129,7 @@ public:
 private:
   friend class WeightResolver; // Fills a result piece by piece.
   void indexNames();
+  void quantise(const WeightOptions &options);
 
   std::vector<WeightInfo> weights;
   llvm::StringMap<size_t> byName;

@@ -86,13 +86,23 @@ class Event {
   virtual ~Event() = default;
 };
 
-// One grid launch. `args` is copied by the call.
+// Blocks that begin after all blocks before them have ended.
+struct LaunchPhase {
+  uint32_t end = 0;      // the blocks up to this one, from the phase before on
+  uint64_t cost_ns = 0;  // as LaunchCall::cost_ns
+};
+
+// One grid launch. `args` and `phases` are copied by the call.
 struct LaunchCall {
   const Kernel* kernel = nullptr;
   std::array<uint32_t, 3> grid = {1, 1, 1};  // workgroups
   uint32_t threads = 1;                      // work-items a workgroup
   uint32_t lds_bytes = 0;
   std::span<const uint64_t> args;  // each 8 bytes, in the kernel's order
+
+  // A group's phases, in order; empty: one phase. A GPU's kernel waits by
+  // itself, the host runs the phases one after the other.
+  std::span<const LaunchPhase> phases = {};
 
   // A hint: about how long one core of the host would take. Only decides
   // whether spreading the launch pays; 0 = not known.
@@ -114,6 +124,8 @@ class Queue {
                             const Memory& from, uint64_t from_offset,
                             uint64_t bytes) = 0;
 
+  // Errors: kFailedPrecondition where a GPU could not hold all blocks that wait
+  // for an earlier phase and one more.
   virtual absl::Status Launch(const LaunchCall& call) = 0;
 
   virtual absl::Status BeginCapture() = 0;

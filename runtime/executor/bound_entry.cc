@@ -55,29 +55,69 @@ absl::StatusOr<BoundEntry> BoundEntry::Create(const plan::Plan& plan,
                    range(entry.rows())};
   bound.logits_ = range(entry.logits());
 
-  size_t arg_count = 0;
+  size_t arg_count = 0, phase_count = 0;
   for (const plan::Launch* launch : *entry.launches()) {
     arg_count += launch->args()->size();
   }
-  bound.args_.reserve(arg_count);  // spans of it must stay valid
-  for (const plan::Launch* launch : *entry.launches()) {
-    const plan::Kernel& kernel = *plan.kernels()->Get(launch->kernel());
+  bound.operations_ = OperationRanges(entry);
+  for (const OperationRange& range : bound.operations_) {
+    if (range.group == nullptr) continue;
+    ++arg_count;
+    phase_count += range.group->chains()->size();
+  }
+  bound.args_.reserve(arg_count);  // spans of them must stay valid
+  bound.phases_.reserve(phase_count);
+  for (const OperationRange& range : bound.operations_) {
     LaunchCall call;
-    GLM_ASSIGN_OR_RETURN(call.kernel, bindings.kernel(kernel));
-    for (uint32_t i = 0; i < 3; ++i) call.grid[i] = launch->grid()->Get(i);
-    call.threads = kernel.threads();
-    call.lds_bytes = kernel.lds_bytes();
-    call.cost_ns = CostNs(*launch);
     const size_t first = bound.args_.size();
-    for (const plan::Arg* arg : *launch->args()) {
-      GLM_ASSIGN_OR_RETURN(const uint64_t value,
-                           Resolve(*arg, entry, bindings));
-      bound.args_.push_back(value);
+    if (range.group != nullptr) bound.args_.push_back(bindings.counters);
+    for (uint32_t i = 0; i < range.count; ++i) {
+      const plan::Launch& launch = *entry.launches()->Get(range.first + i);
+      call.cost_ns += CostNs(launch);
+      for (const plan::Arg* arg : *launch.args()) {
+        GLM_ASSIGN_OR_RETURN(const uint64_t value,
+                             Resolve(*arg, entry, bindings));
+        bound.args_.push_back(value);
+      }
     }
     call.args = std::span(bound.args_).subspan(first);
+    uint32_t index;
+    if (range.group != nullptr) {
+      call.phases = bound.AddPhases(range);
+      call.grid = {call.phases.back().end, 1, 1};
+      index = range.group->kernel();
+    } else {
+      const plan::Launch& launch = *entry.launches()->Get(range.first);
+      for (uint32_t i = 0; i < 3; ++i) call.grid[i] = launch.grid()->Get(i);
+      index = launch.kernel();
+    }
+    const plan::Kernel& kernel = *plan.kernels()->Get(index);
+    GLM_ASSIGN_OR_RETURN(call.kernel, bindings.kernel(kernel));
+    call.threads = kernel.threads();
+    call.lds_bytes = kernel.lds_bytes();
     bound.calls_.push_back(call);
   }
   return bound;
+}
+
+std::span<const LaunchPhase> BoundEntry::AddPhases(
+    const OperationRange& range) {
+  const size_t begin = phases_.size();
+  uint32_t launch = range.first, blocks = 0, phase = 0;
+  uint64_t cost_ns = 0;
+  for (const plan::Chain* chain : *range.group->chains()) {
+    if (chain->phase() != phase) {
+      phases_.push_back({blocks, cost_ns});
+      cost_ns = 0;
+      phase = chain->phase();
+    }
+    blocks += chain->rows() * chain->columns();
+    for (uint32_t i = 0; i < chain->launches(); ++i) {
+      cost_ns += CostNs(*entry_->launches()->Get(launch++));
+    }
+  }
+  phases_.push_back({blocks, cost_ns});
+  return std::span(phases_).subspan(begin);
 }
 
 std::byte* BoundEntry::HostSide(const BoundaryRange& range) const {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/describe.h"
 #include "runtime/executor/step_runner.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -22,6 +23,7 @@ struct Bindings {
   const Memory* arena = nullptr;
   const Memory* staging = nullptr;  // null: the host reaches the arena
   std::vector<uint64_t> states;     // slot 0 of each
+  uint64_t counters = 0;            // zeroed words for groups, a phase each
   std::function<uint64_t(uint32_t)> weight;
   std::function<absl::StatusOr<const Kernel*>(const plan::Kernel&)> kernel;
 };
@@ -40,7 +42,11 @@ class BoundEntry {
                                            const Bindings& bindings);
 
   const plan::Entry& entry() const { return *entry_; }
+  // Launches of the device: a group is one. `operations` is what it stands for.
   uint32_t launches() const { return static_cast<uint32_t>(calls_.size()); }
+  const OperationRange& operations(uint32_t launch) const {
+    return operations_[launch];
+  }
 
   // Writes checked inputs where the next step reads them.
   void WriteInputs(const StepInputs& inputs) const;
@@ -57,14 +63,17 @@ class BoundEntry {
 
  private:
   std::byte* HostSide(const BoundaryRange& range) const;
+  std::span<const LaunchPhase> AddPhases(const OperationRange& range);
 
   const plan::Entry* entry_ = nullptr;
   const Memory* arena_ = nullptr;
   const Memory* staging_ = nullptr;
   std::array<BoundaryRange, 3> inputs_;  // ids, seqs, rows
   BoundaryRange logits_;
-  std::vector<LaunchCall> calls_;  // args point into args_
+  std::vector<LaunchCall> calls_;  // spans point into args_ and phases_
+  std::vector<OperationRange> operations_;
   std::vector<uint64_t> args_;
+  std::vector<LaunchPhase> phases_;
 };
 
 // docs/spec/step.md as checks. Errors: kInvalidArgument.

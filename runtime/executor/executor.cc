@@ -57,6 +57,11 @@ class Executor::Impl {
  public:
   Impl(std::shared_ptr<const PlanFile> plan, Device& device)
       : plan_file(std::move(plan)), plan(plan_file->plan()), device(device) {}
+  // Nothing may use the memory that goes now; after an error of a step, work
+  // may be left.
+  ~Impl() {
+    if (queue != nullptr) queue->Finish().IgnoreError();
+  }
 
   absl::Status Bind(const ExecutorOptions& options);
   absl::Status Capture();
@@ -101,22 +106,27 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   GLM_ASSIGN_OR_RETURN(const plan::CodeObject* object,
                        ChooseCodeObject(*plan_file, device));
   const bool map = device.SupportsMappedWeights();
-  memory = PlanMemory(plan, {slots, map, !map});
+  memory = PlanMemory(plan, {slots, map, !map, options.synthetic});
   if (options.on_memory_plan) options.on_memory_plan(memory);
   GLM_RETURN_IF_ERROR(CheckMemoryLimit(
       memory,
       options.memory_limit > 0 ? options.memory_limit : device.AvailableBytes(),
       plan_file->path()));
-  GLM_ASSIGN_OR_RETURN(
-      weights,
-      WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
-                        options.on_weights_read));
+  if (options.synthetic) {
+    GLM_ASSIGN_OR_RETURN(weights,
+                         WeightStore::Synthetic(plan_file, *options.synthetic));
+  } else {
+    GLM_ASSIGN_OR_RETURN(
+        weights,
+        WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
+                          options.on_weights_read));
+  }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(
       const std::span<const std::byte> image,
       plan_file->SegmentBytes(*object->segment(), "code object"));
   GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
-  GLM_RETURN_IF_ERROR(weights->Bind(device, *queue));
+  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded));
   GLM_ASSIGN_OR_RETURN(
       arena, device.Allocate(memory.arena, MemoryKind::kDevice, "activations"));
   if (memory.staging > 0) {
@@ -136,6 +146,9 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     }
   }
   bindings.arena = arena.get();
+  if (memory.groups) {
+    bindings.counters = arena->address() + memory.arena - kCounterBytes;
+  }
   bindings.staging = staging.get();
   bindings.weight = [this](uint32_t w) { return weights->ArgumentOf(w); };
   bindings.kernel = [this](const plan::Kernel& kernel) {
@@ -247,7 +260,7 @@ absl::Status Executor::StepObserved(uint32_t entry, const StepInputs& inputs,
   for (uint32_t i = 0; i < bound.launches(); ++i) {
     GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
     GLM_RETURN_IF_ERROR(queue.Finish());
-    GLM_RETURN_IF_ERROR(observer(i));
+    GLM_RETURN_IF_ERROR(observer(bound.operations(i)));
   }
   GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
   return queue.Finish();

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/describe.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/executor/step_runner.h"
 #include "runtime/executor/weight_store.h"
@@ -43,11 +45,18 @@ struct ExecutorOptions {
   // device has available.
   uint64_t memory_limit = 0;
 
+  // Weights from a generator instead of files; also runs plans that were
+  // compiled without weights.
+  std::optional<SyntheticWeights> synthetic;
+
   // Take the fingerprint of each weight file and compare it with the plan's.
   bool check_weights = true;
 
   // While fingerprints are taken: bytes done, bytes to do of all files.
   std::function<void(uint64_t done, uint64_t total)> on_weights_read;
+
+  // While weights are copied to the device, or made: bytes done, bytes to do.
+  std::function<void(uint64_t done, uint64_t total)> on_weights_loaded;
 
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;
@@ -81,15 +90,17 @@ class Executor : public StepRunner {
 
   // ---- for tools: slower, one launch at a time, the same values
 
-  // Called after launch `launch` is complete. A non-OK status ends the step.
-  using Observer = std::function<absl::Status(uint32_t launch)>;
+  // Called after a launch of the device is complete, with the operations
+  // (Entry.launches) that it stood for. A non-OK status ends the step.
+  using Observer = std::function<absl::Status(const OperationRange&)>;
 
   // As Step, and calls `observer` after every launch; buffers then hold what
   // the launch left (ReadBuffer). The logits are complete after the last.
   absl::Status StepObserved(uint32_t entry, const StepInputs& inputs,
                             const Observer& observer);
 
-  // As Step; `seconds` becomes the time of each launch, [launches].
+  // As Step; `seconds` becomes the time of each launch of the device,
+  // [launches], in the order of OperationRanges().
   absl::Status StepTimed(uint32_t entry, const StepInputs& inputs,
                          std::vector<double>& seconds);
 

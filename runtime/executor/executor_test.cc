@@ -1,5 +1,5 @@
-// The toy plan of runtime/plan/test_plan.h, executed on the host and on the
-// host behaving as a device with memory of its own.
+// The toy plan of runtime/plan/test_plan.h, executed on the host, on the host
+// behaving as a device with memory of its own, and on a GPU that is a fake.
 #include "runtime/executor/executor.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/gpu/fake_driver.h"
+#include "runtime/device/gpu/gpu_device.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/plan/test_plan.h"
 #include "runtime/safetensors/weight_fingerprint.h"
@@ -21,6 +23,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr uint32_t kDecode = 0, kPrefill = 1;
 
@@ -38,6 +42,7 @@ struct Mode {
   bool discrete = false;
   bool graphs = true;
   uint64_t table_offset = 0;  // 1: breaks the alignment of every piece
+  bool gpu = false;           // implies discrete
 };
 
 class ExecutorTest : public ::testing::TestWithParam<Mode> {
@@ -60,17 +65,31 @@ class ExecutorTest : public ::testing::TestWithParam<Mode> {
     plan_ = plan::MakeToyPlan("toy.bin", GetParam().table_offset);
     plan_.weight_files[0]->fingerprint = *FingerprintFile(folder_ + "/toy.bin");
     plan::CodeObjectT& object = plan::Add(plan_.code_objects);
-    object.target = "host";
-    object.isa = "x86-64";
-    device_ =
-        *CreateHostDevice({.threads = 2, .discrete = GetParam().discrete});
+    object.target = GetParam().gpu ? "sm_90" : "host";
+    object.isa = GetParam().gpu ? "" : "x86-64";
+    if (GetParam().gpu) {
+      gpu_ = std::make_unique<FakeGpu>();
+      device_ = *CreateGpuDeviceOver(gpu_->driver(), 0);
+    } else {
+      device_ =
+          *CreateHostDevice({.threads = 2, .discrete = GetParam().discrete});
+    }
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override {
+    device_.reset();
+    if (gpu_ != nullptr) {
+      EXPECT_THAT(gpu_->Alive(), IsEmpty());
+      EXPECT_THAT(gpu_->misuse, IsEmpty());
+    }
+    std::filesystem::remove_all(folder_);
+  }
 
   absl::StatusOr<std::unique_ptr<Executor>> Create(
       ExecutorOptions options = {}) {
-    std::ifstream file(GLM_TOY_KERNELS, std::ios::binary);
-    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    std::ifstream file(GetParam().gpu ? GLM_TOY_KERNELS_PTX : GLM_TOY_KERNELS,
+                       std::ios::binary);
+    std::string image{std::istreambuf_iterator<char>(file), {}};
+    if (GetParam().gpu) image.push_back(0);
     plan::WriteBytes(path(), plan::PlanFileBytes(plan_, {image}));
     auto plan = PlanFile::Open(path());
     EXPECT_TRUE(plan.ok()) << plan.status();
@@ -82,6 +101,7 @@ class ExecutorTest : public ::testing::TestWithParam<Mode> {
 
   std::string folder_;
   plan::PlanT plan_;
+  std::unique_ptr<FakeGpu> gpu_;
   std::unique_ptr<Device> device_;
 };
 
@@ -138,11 +158,15 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   std::vector<uint32_t> seen;
   std::vector<std::byte> bytes;
   ASSERT_TRUE(
-      e.StepObserved(kPrefill, Inputs(ids, seqs, rows), [&](uint32_t launch) {
-         seen.push_back(launch);
-         if (launch > 0) return absl::OkStatus();
-         return e.ReadBuffer(kPrefill, 3, bytes);
-       }).ok());
+      e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
+                     [&](const OperationRange& done) {
+                       EXPECT_EQ(done.count, 1u);
+                       EXPECT_EQ(done.group, nullptr);
+                       seen.push_back(done.first);
+                       if (done.first > 0) return absl::OkStatus();
+                       return e.ReadBuffer(kPrefill, 3, bytes);
+                     })
+          .ok());
   EXPECT_THAT(seen, ElementsAre(0, 1));
   EXPECT_EQ(Logits(e), Expected(6));
   float sums[3];
@@ -157,6 +181,94 @@ TEST_P(ExecutorTest, ObservedAndTimedStepsGiveTheSameValues) {
   ASSERT_TRUE(e.StepTimed(kPrefill, Inputs(ids, seqs, rows), seconds).ok());
   EXPECT_EQ(seconds.size(), 2u);
   EXPECT_EQ(Logits(e), Expected(6));
+}
+
+// Both launches of an entry as a group of two phases, whose kernel is among the
+// toy kernels.
+void AddGroup(plan::PlanT& plan, plan::EntryT& entry) {
+  plan::GroupT& group = plan::Add(entry.groups);
+  group.chains = {plan::Chain(1, 0, 1, 1),
+                  plan::Chain(1, 1, 1, plan::kToyVocab)};
+  group.kernel = static_cast<uint32_t>(plan.kernels.size());
+  plan::KernelT& kernel = plan::Add(plan.kernels);
+  kernel.name = entry.tokens == 1 ? "group_25d756a9aa444d69"
+                                  : "group_4ee69adc83862a5d";
+  kernel.op = "group";
+  kernel.threads = 1;
+}
+
+TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {
+  // A group kernel of a GPU waits by itself: gpu_plan_test runs them.
+  if (GetParam().gpu) GTEST_SKIP();
+  for (auto& entry : plan_.entries) AddGroup(plan_, *entry);
+  MemoryPlan memory;
+  ExecutorOptions options;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { memory = plan; };
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_EQ(e.entries()[kDecode].launches, 1u);
+  EXPECT_EQ(e.entries()[kDecode].operations, 2u);
+  EXPECT_EQ(memory.arena, 5u * 256 + kCounterBytes);
+
+  // toy_logits adds the counters to the logits: zero counters change nothing.
+  ASSERT_TRUE(Step(e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
+  ASSERT_TRUE(Step(e, kPrefill, {5, 6, 0, 0}, {0, 4, 2}, 1).ok());
+  EXPECT_EQ(Logits(e), Expected(21));
+  for (uint32_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Step(e, kDecode, {1}, {0, 6 + i, 1}, 0).ok());
+    EXPECT_EQ(Logits(e), Expected(22 + i));
+  }
+}
+
+TEST_P(ExecutorTest, GroupsAndLaunchesAreObservedAndTimedAsTheyRun) {
+  // A group kernel of a GPU waits by itself: gpu_plan_test runs them.
+  if (GetParam().gpu) GTEST_SKIP();
+  // A third launch, after the group: the logits once more.
+  plan::EntryT& entry = *plan_.entries[kPrefill];
+  AddGroup(plan_, entry);
+  entry.launches.push_back(
+      std::make_unique<plan::LaunchT>(*entry.launches[1]));
+  for (auto& buffer : entry.buffers) buffer->last = 2;
+  auto created = Create();
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_EQ(e.entries()[kPrefill].launches, 2u);
+  EXPECT_EQ(e.entries()[kPrefill].operations, 3u);
+  EXPECT_EQ(e.entries()[kDecode].launches, 2u);
+
+  const std::vector<int32_t> ids = {1, 2, 3, 0};
+  const std::vector<SequenceStep> seqs = {{0, 0, 3}};
+  const std::vector<int32_t> rows = {2};
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+  std::vector<bool> groups;
+  std::vector<std::byte> bytes;
+  ASSERT_TRUE(e.StepObserved(kPrefill, Inputs(ids, seqs, rows),
+                             [&](const OperationRange& done) {
+                               seen.push_back({done.first, done.count});
+                               groups.push_back(done.group != nullptr);
+                               return e.ReadBuffer(kPrefill, 4, bytes);
+                             })
+                  .ok());
+  EXPECT_THAT(seen, ElementsAre(Pair(0, 2), Pair(2, 1)));
+  EXPECT_THAT(groups, ElementsAre(true, false));
+  EXPECT_EQ(Logits(e), Expected(6));
+
+  std::vector<double> seconds;
+  ASSERT_TRUE(e.StepTimed(kPrefill, Inputs(ids, seqs, rows), seconds).ok());
+  EXPECT_EQ(seconds.size(), 2u);
+  EXPECT_EQ(Logits(e), Expected(6));
+  ASSERT_TRUE(Step(e, kDecode, {1}, {0, 3, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(7)) << "an entry without groups";
+}
+
+TEST_P(ExecutorTest, GroupKernelThatTheCodeObjectLacksIsNamed) {
+  AddGroup(plan_, *plan_.entries[kDecode]);
+  plan::LaunchT& sum = *plan_.entries[kDecode]->launches[0];
+  sum.grid = {2, 1, 1};
+  plan_.kernels[2]->name = "group_6dd3d7bf16c99e31";
+  EXPECT_THAT(std::string(Create().status().message()),
+              HasSubstr("group_6dd3d7bf16c99e31"));
 }
 
 TEST_P(ExecutorTest, WrittenStateIsReadByTheNextStep) {
@@ -267,11 +379,66 @@ TEST_P(ExecutorTest, PlanWithoutWeightsSaysHowToGetThem) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--weights none"));
 }
 
+TEST_P(ExecutorTest, SyntheticWeightsAreTheSameOnEveryDevice) {
+  for (auto& weight : plan_.weights) weight->pieces.clear();
+  plan_.weight_files.clear();
+  ExecutorOptions options;
+  options.synthetic = {.seed = 3};
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  auto e = *Create(options);
+  EXPECT_EQ(shown.weights_copied, 9u * 256);
+  EXPECT_EQ(shown.weights_mapped, 0u);
+  ASSERT_TRUE(Step(*e, kDecode, {2}, {0, 0, 1}, 0).ok());
+  float table[plan::kToyVocab];
+  std::memcpy(table, e->weights().PieceBytes(0, 0).data(), sizeof(table));
+  for (uint32_t v = 0; v < plan::kToyVocab; ++v) {
+    float expert;
+    std::memcpy(&expert, e->weights().PieceBytes(1, v).data(), 4);
+    EXPECT_EQ(Logits(*e)[v], 2 * table[v] + expert);
+    EXPECT_NEAR(table[v], 1, 0.5);
+  }
+}
+
+TEST_P(ExecutorTest, SyntheticExpertsShareThoseInMemory) {
+  ExecutorOptions options;
+  options.synthetic = {.seed = 3, .experts = 3};
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  auto e = *Create(options);
+  EXPECT_EQ(shown.weights_copied, 4u * 256);
+  EXPECT_EQ(shown.tables, 256u) << "there is a table of all experts still";
+  EXPECT_EQ(e->weights().DistinctExperts(1), 3u);
+  ASSERT_TRUE(Step(*e, kDecode, {0}, {0, 0, 1}, 0).ok());
+  const std::vector<float> logits = Logits(*e);
+  for (uint32_t v = 3; v < plan::kToyVocab; ++v) {
+    EXPECT_EQ(logits[v], logits[v % 3]);
+    EXPECT_EQ(e->weights().PieceBytes(1, v), e->weights().PieceBytes(1, v % 3));
+  }
+  EXPECT_NE(logits[0], logits[1]);
+  EXPECT_NE(logits[1], logits[2]);
+}
+
+TEST_P(ExecutorTest, LoadingTheWeightsReportsItsProgress) {
+  ExecutorOptions options;
+  uint64_t last = 0;
+  options.on_weights_loaded = [&](uint64_t done, uint64_t total) {
+    EXPECT_GT(done, last);
+    EXPECT_LE(done, total);
+    last = done;
+  };
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  ASSERT_TRUE(Create(options).ok());
+  EXPECT_EQ(last, shown.weights_copied);
+}
+
 TEST_P(ExecutorTest, PlanForAnotherDeviceIsRefused) {
+  const std::string target = plan_.code_objects[0]->target;
   plan_.code_objects[0]->target = "gfx1201";
   EXPECT_THAT(std::string(Create().status().message()),
               HasSubstr("holds code for gfx1201"));
-  plan_.code_objects[0]->target = "host";
+  plan_.code_objects[0]->target = target;
   plan_.code_objects[0]->isa = "x86-64-v9";
   const absl::Status status = Create().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -286,10 +453,12 @@ TEST_P(ExecutorTest, KernelThatTheCodeObjectLacksIsNamed) {
 INSTANTIATE_TEST_SUITE_P(Modes, ExecutorTest,
                          ::testing::Values(Mode{}, Mode{.graphs = false},
                                            Mode{.discrete = true},
-                                           Mode{.table_offset = 1}),
+                                           Mode{.table_offset = 1},
+                                           Mode{.discrete = true, .gpu = true}),
                          [](const auto& info) {
-                           return std::string(info.param.discrete  ? "discrete"
-                                              : !info.param.graphs ? "eager"
+                           return std::string(info.param.gpu        ? "gpu"
+                                              : info.param.discrete ? "discrete"
+                                              : !info.param.graphs  ? "eager"
                                               : info.param.table_offset
                                                   ? "unaligned"
                                                   : "mapped");

@@ -40,7 +40,7 @@ std::string MemoryPlan::ToString() const {
     text += Line("weights", weights_mapped, "used in place, from their files");
   }
   if (weights_copied > 0) text += Line("weights copied", weights_copied, "");
-  if (tables > 0) text += Line("expert tables", tables, "");
+  if (tables > 0) text += Line("address tables", tables, "");
   text += Line("activations", arena, "");
   text +=
       Line("state", states,
@@ -57,7 +57,8 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
   memory.slots = options.slots;
   if (const auto* weights = plan.weights()) {
     for (const plan::Weight* weight : *weights) {
-      const WeightLayout layout = LayOut(*weight, options.map_weights);
+      const WeightLayout layout =
+          LayOut(*weight, {options.map_weights, options.synthetic});
       memory.weights_mapped += layout.mapped_bytes;
       memory.weights_copied += layout.copied_bytes;
       memory.tables += layout.table_bytes;
@@ -65,6 +66,7 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
   }
   for (const plan::Entry* entry : *plan.entries()) {
     memory.arena = std::max(memory.arena, entry->arena_bytes());
+    memory.groups |= entry->groups() != nullptr && entry->groups()->size() > 0;
     if (!options.staging) continue;
     uint64_t staging = 0;
     for (const uint32_t buffer :
@@ -73,6 +75,7 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
     }
     memory.staging = std::max(memory.staging, staging);
   }
+  if (memory.groups) memory.arena += kCounterBytes;
   if (const auto* states = plan.states()) {
     for (const plan::State* state : *states) {
       memory.state_per_slot += state->bytes_per_slot();

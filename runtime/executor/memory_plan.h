@@ -4,19 +4,26 @@
 #define GLM_RUNTIME_EXECUTOR_MEMORY_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/plan_reader.h"
 
 namespace glm {
+
+// Counters of groups, a word a phase, at the end of the activations. Zero
+// between launches.
+inline constexpr uint64_t kCounterBytes = 256;
 
 // All in bytes.
 struct MemoryPlan {
   uint64_t weights_mapped = 0;  // used in place, pages shared with the file
   uint64_t weights_copied = 0;  // copied to memory of our own
   uint64_t tables = 0;          // addresses of expert pieces
-  uint64_t arena = 0;           // activations: the largest entry
+  uint64_t arena = 0;           // activations: the largest entry; counters
+  bool groups = false;          // the plan has groups, so counters
   uint64_t states = 0;          // all slots
   uint64_t staging = 0;         // host side of inputs and logits
   uint32_t slots = 0;
@@ -38,6 +45,7 @@ struct PlacementOptions {
   uint32_t slots = 1;
   bool map_weights = true;  // Device::SupportsMappedWeights
   bool staging = false;     // device memory is out of the host's reach
+  std::optional<SyntheticWeights> synthetic = {};  // instead of weight files
 };
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options);

@@ -20,7 +20,8 @@ struct EntryInfo {
   uint32_t sequences = 1;   // S
   uint32_t tokens = 1;      // N, a sequence
   uint32_t logit_rows = 1;  // R
-  uint32_t launches = 0;
+  uint32_t launches = 0;    // of the device, a step
+  uint32_t operations = 0;  // what they stand for: launches without groups
   uint64_t weight_bytes = 0;  // read a step, all rows valid
   uint64_t memory_bytes = 0;  // activations and state, read + written
   uint64_t flops = 0;

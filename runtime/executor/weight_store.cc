@@ -1,6 +1,5 @@
 #include "runtime/executor/weight_store.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,13 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/weight_layout.h"
+#include "runtime/executor/weight_loader.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
 namespace glm {
 namespace {
-
-constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 
 std::string ResolvePath(const PlanFile& plan, const std::string& path,
                         const std::string& weights_dir) {
@@ -25,39 +23,6 @@ std::string ResolvePath(const PlanFile& plan, const std::string& path,
   }
   return path[0] == '/' ? path : plan.folder() + "/" + path;
 }
-
-// Fills device memory through a shared buffer of bounded size.
-class Uploader {
- public:
-  Uploader(Device& device, Queue& queue) : device_(device), queue_(queue) {}
-
-  absl::Status Write(const Memory& to, uint64_t offset,
-                     std::span<const std::byte> bytes) {
-    if (to.host_data() != nullptr) {
-      std::memcpy(to.host_data() + offset, bytes.data(), bytes.size());
-      return absl::OkStatus();
-    }
-    if (staging_ == nullptr) {
-      GLM_ASSIGN_OR_RETURN(staging_,
-                           device_.Allocate(kStagingBytes, MemoryKind::kShared,
-                                            "loading weights"));
-    }
-    while (!bytes.empty()) {
-      const auto part = bytes.first(std::min(bytes.size(), kStagingBytes));
-      std::memcpy(staging_->host_data(), part.data(), part.size());
-      GLM_RETURN_IF_ERROR(queue_.Copy(to, offset, *staging_, 0, part.size()));
-      GLM_RETURN_IF_ERROR(queue_.Finish());
-      offset += part.size();
-      bytes = bytes.subspan(part.size());
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  Device& device_;
-  Queue& queue_;
-  std::unique_ptr<Memory> staging_;
-};
 
 }  // namespace
 
@@ -119,11 +84,46 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
   return store;
 }
 
-std::span<const std::byte> WeightStore::PieceBytes(uint32_t weight,
-                                                   uint32_t piece) const {
-  const plan::Piece& p =
-      *plan_->plan().weights()->Get(weight)->pieces()->Get(piece);
-  return files_[p.file()].bytes().subspan(p.offset(), p.size());
+absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Synthetic(
+    std::shared_ptr<const PlanFile> plan_file,
+    const SyntheticWeights& synthetic) {
+  if (const auto* weights = plan_file->plan().weights()) {
+    for (const plan::Weight* weight : *weights) {
+      if (const absl::Status status = CheckSynthetic(*weight); !status.ok()) {
+        return absl::Status(status.code(), absl::StrCat(plan_file->path(), ": ",
+                                                        status.message()));
+      }
+    }
+  }
+  std::unique_ptr<WeightStore> store(new WeightStore());
+  store->plan_ = std::move(plan_file);
+  store->synthetic_ = synthetic;
+  return store;
+}
+
+void WeightStore::Produce(uint32_t weight, uint32_t piece, uint64_t first,
+                          std::span<std::byte> to) const {
+  const plan::Weight& w = *plan_->plan().weights()->Get(weight);
+  if (synthetic_) {
+    FillSynthetic(w, piece, synthetic_->seed, first, to);
+    return;
+  }
+  const plan::Piece& p = *w.pieces()->Get(piece);
+  std::memcpy(to.data(), files_[p.file()].bytes().data() + p.offset() + first,
+              to.size());
+}
+
+std::vector<std::byte> WeightStore::PieceBytes(uint32_t weight,
+                                               uint32_t piece) const {
+  const plan::Weight& w = *plan_->plan().weights()->Get(weight);
+  std::vector<std::byte> bytes(PieceSize(w, piece));
+  Produce(weight, piece % StoredPieces(w, {false, synthetic_}), 0, bytes);
+  return bytes;
+}
+
+uint32_t WeightStore::DistinctExperts(uint32_t weight) const {
+  const plan::Weight& w = *plan_->plan().weights()->Get(weight);
+  return StoredPieces(w, {false, synthetic_}) / PiecesOfExpert(w);
 }
 
 absl::Status WeightStore::StillWhole() const {
@@ -138,17 +138,20 @@ absl::Status WeightStore::StillWhole() const {
   return absl::OkStatus();
 }
 
-absl::Status WeightStore::Bind(Device& device, Queue& queue) {
+absl::Status WeightStore::Bind(
+    Device& device,
+    const std::function<void(uint64_t done, uint64_t total)>& on_loaded) {
   const plan::Plan& plan = plan_->plan();
   const uint32_t count = plan.weights() == nullptr ? 0 : plan.weights()->size();
-  const bool map = device.SupportsMappedWeights();
+  const WeightPlacement placement = {device.SupportsMappedWeights(),
+                                     synthetic_};
   WeightLayout total;
   for (uint32_t w = 0; w < count; ++w) {
-    const WeightLayout layout = LayOut(*plan.weights()->Get(w), map);
+    const WeightLayout layout = LayOut(*plan.weights()->Get(w), placement);
     total.copied_bytes += layout.copied_bytes;
     total.table_bytes += layout.table_bytes;
   }
-  if (map) {
+  if (placement.map) {
     for (const MappedFile& file : files_) {
       if (file.size() == 0) {
         mapped_.push_back(nullptr);
@@ -166,35 +169,49 @@ absl::Status WeightStore::Bind(Device& device, Queue& queue) {
   if (total.table_bytes > 0) {
     GLM_ASSIGN_OR_RETURN(tables_,
                          device.Allocate(total.table_bytes, MemoryKind::kDevice,
-                                         "expert tables"));
+                                         "address tables"));
   }
-  Uploader uploader(device, queue);
+  WeightLoader loader(device);
   uint64_t copy_at = 0, table_at = 0;
   arguments_.resize(count);
-  std::vector<uint64_t> addresses;
+  std::vector<uint64_t> stored, table;
   for (uint32_t w = 0; w < count; ++w) {
     const plan::Weight& weight = *plan.weights()->Get(w);
-    addresses.clear();
-    for (uint32_t i = 0; i < weight.pieces()->size(); ++i) {
-      const plan::Piece& piece = *weight.pieces()->Get(i);
-      if (UsedInPlace(weight, i, map)) {
-        addresses.push_back(mapped_[piece.file()]->address() + piece.offset());
+    stored.clear();
+    for (uint32_t i = 0; i < StoredPieces(weight, placement); ++i) {
+      if (UsedInPlace(weight, i, placement)) {
+        const plan::Piece& piece = *weight.pieces()->Get(i);
+        stored.push_back(mapped_[piece.file()]->address() + piece.offset());
         continue;
       }
-      GLM_RETURN_IF_ERROR(uploader.Write(*copies_, copy_at, PieceBytes(w, i)));
-      addresses.push_back(copies_->address() + copy_at);
-      copy_at += AlignCopy(piece.size());
+      const uint64_t size = PieceSize(weight, i);
+      GLM_RETURN_IF_ERROR(
+          loader.Write(*copies_, copy_at, size,
+                       [&](uint64_t first, std::span<std::byte> to) {
+                         Produce(w, i, first, to);
+                       }));
+      stored.push_back(copies_->address() + copy_at);
+      copy_at += AlignCopy(size);
+      if (on_loaded) on_loaded(copy_at, total.copied_bytes);
     }
     if (weight.form() == plan::WeightForm::DENSE) {
-      arguments_[w] = addresses[0];
+      arguments_[w] = stored[0];
       continue;
     }
-    GLM_RETURN_IF_ERROR(uploader.Write(*tables_, table_at,
-                                       std::as_bytes(std::span(addresses))));
+    table.resize(PieceCount(weight));
+    for (uint32_t i = 0; i < table.size(); ++i) {
+      table[i] = stored[i % stored.size()];
+    }
+    const auto bytes = std::as_bytes(std::span(table));
+    GLM_RETURN_IF_ERROR(
+        loader.Write(*tables_, table_at, bytes.size(),
+                     [&](uint64_t first, std::span<std::byte> to) {
+                       std::memcpy(to.data(), bytes.data() + first, to.size());
+                     }));
     arguments_[w] = tables_->address() + table_at;
-    table_at += AlignCopy(8 * addresses.size());
+    table_at += AlignCopy(bytes.size());
   }
-  return absl::OkStatus();
+  return loader.Finish();
 }
 
 }  // namespace glm

@@ -1,11 +1,11 @@
 // `WeightStore` opens the weight files of a plan and turns each Weight into the
 // 8-byte value that a kernel argument of kind WEIGHT gets: the address of the
-// one piece (DENSE), or of a table of addresses (EXPERTS_*).
+// one piece (DENSE), or of a table of addresses (all other forms).
 //
 // On a device that can address mapped files the pieces are used in place; a
 // piece whose file offset breaks its element's alignment is copied. Elsewhere
 // all pieces are copied to one device allocation. Copies start at multiples of
-// 256 bytes.
+// 256 bytes. Synthetic weights are made in such an allocation.
 #ifndef GLM_RUNTIME_EXECUTOR_WEIGHT_STORE_H_
 #define GLM_RUNTIME_EXECUTOR_WEIGHT_STORE_H_
 
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/base/mapped_file.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/plan_reader.h"
 
 namespace glm {
@@ -40,14 +42,28 @@ class WeightStore {
       bool fingerprints,
       const std::function<void(uint64_t done, uint64_t total)>& on_read = {});
 
-  // Resolves all addresses on `device`, copying what must be copied.
-  absl::Status Bind(Device& device, Queue& queue);
+  // Weights of a generator: no files, whatever the plan names.
+  //
+  // Errors: kFailedPrecondition naming a weight that cannot be made.
+  static absl::StatusOr<std::unique_ptr<WeightStore>> Synthetic(
+      std::shared_ptr<const PlanFile> plan, const SyntheticWeights& synthetic);
+
+  // Resolves all addresses on `device`, copying or making what must be:
+  // `on_loaded` follows the bytes of that. Where the host cannot reach the
+  // device's memory, two buffers of 8 MiB take turns, one being filled while
+  // the device reads the other.
+  absl::Status Bind(
+      Device& device,
+      const std::function<void(uint64_t done, uint64_t total)>& on_loaded = {});
 
   // The argument for Plan.weights[weight]; after Bind.
   uint64_t ArgumentOf(uint32_t weight) const { return arguments_[weight]; }
 
-  // The bytes of one piece, in the mapped file.
-  std::span<const std::byte> PieceBytes(uint32_t weight, uint32_t piece) const;
+  // The bytes of one piece, for tools.
+  std::vector<std::byte> PieceBytes(uint32_t weight, uint32_t piece) const;
+
+  // Experts of a weight that differ: expert e equals expert e mod this.
+  uint32_t DistinctExperts(uint32_t weight) const;
 
   // kDataLoss when a mapped file has become shorter.
   absl::Status StillWhole() const;
@@ -55,7 +71,12 @@ class WeightStore {
  private:
   WeightStore() = default;
 
+  // Bytes of a stored piece from `first` on.
+  void Produce(uint32_t weight, uint32_t piece, uint64_t first,
+               std::span<std::byte> to) const;
+
   std::shared_ptr<const PlanFile> plan_;
+  std::optional<SyntheticWeights> synthetic_;
   std::vector<MappedFile> files_;
   std::vector<std::unique_ptr<Memory>> mapped_;  // of each file, or empty
   std::unique_ptr<Memory> copies_;

@@ -108,6 +108,7 @@ void LaunchCheck::Output(uint32_t index, uint64_t code, uint64_t elements) {
   }
   Operand(index, static_cast<DType>(code), elements);
   ids_.erase(buffer);
+  writers_.emplace(buffer, number_);
 }
 
 void LaunchCheck::DenseWeight(uint32_t index, uint64_t code,
@@ -124,9 +125,33 @@ void LaunchCheck::Operand(uint32_t index, DType dtype, uint64_t elements) {
   } else if (Is(index, ArgKind::WEIGHT)) {
     const Weight& weight = *plan_.weights()->Get(arg(index).index());
     if (weight.form() != WeightForm::DENSE) {
-      Fail(index, "is a table of experts, the kernel takes one matrix");
+      Fail(index,
+           IsExperts(weight.form()) ? "is a table of experts"
+                                    : "is a matrix of codes",
+           ", the kernel takes one matrix of elements");
     }
     Holds(index, weight.dtype(), dtype, weight.shape(), elements);
+  }
+}
+
+void LaunchCheck::CodedWeight(uint32_t index, uint64_t form, uint64_t outputs,
+                              uint64_t columns, uint64_t group) {
+  if (!Is(index, ArgKind::WEIGHT)) return;
+  const Weight& weight = *plan_.weights()->Get(arg(index).index());
+  if (!IsCoded(weight.form()) || IsExperts(weight.form()) ||
+      static_cast<uint64_t>(weight.form()) != form) {
+    Fail(index, "is ", EnumNameWeightForm(weight.form()),
+         ", the kernel takes form ", form);
+    return;
+  }
+  const auto& shape = *weight.shape();
+  if (shape[0] != outputs || shape[1] != columns) {
+    Fail(index, "is ", ShapeText(&shape), ", the kernel takes [", outputs, ", ",
+         columns, "]");
+  }
+  if (weight.group() != group) {
+    Fail(index, "has groups of ", weight.group(), ", the kernel's are of ",
+         group);
   }
 }
 
@@ -135,7 +160,7 @@ void LaunchCheck::ExpertTable(uint32_t index, uint64_t form, uint64_t code,
                               uint64_t columns, uint64_t group) {
   if (!Is(index, ArgKind::WEIGHT)) return;
   const Weight& weight = *plan_.weights()->Get(arg(index).index());
-  if (weight.form() == WeightForm::DENSE ||
+  if (!IsExperts(weight.form()) ||
       static_cast<uint64_t>(weight.form()) != form) {
     Fail(index, "is ", EnumNameWeightForm(weight.form()),
          ", the kernel takes form ", form);

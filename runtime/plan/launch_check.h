@@ -31,12 +31,22 @@ struct ColumnIds {
 };
 using ColumnIdsOf = std::map<uint32_t, ColumnIds>;  // buffer -> ids
 
+// Launches that write a buffer.
+using WritersOf = std::multimap<uint32_t, uint32_t>;
+
 class LaunchCheck {
  public:
   // `ids` outlives the check and is what earlier launches of the entry left.
+  // What launch `number` writes joins `writers`.
   LaunchCheck(const Place& at, const Plan& plan, const Entry& entry,
-              const Launch& launch, ColumnIdsOf& ids)
-      : at_(at), plan_(plan), entry_(entry), launch_(launch), ids_(ids) {}
+              uint32_t number, ColumnIdsOf& ids, WritersOf& writers)
+      : at_(at),
+        plan_(plan),
+        entry_(entry),
+        launch_(*entry.launches()->Get(number)),
+        number_(number),
+        ids_(ids),
+        writers_(writers) {}
 
   const absl::Status& status() const { return status_; }
   const Kernel& kernel() const {
@@ -68,6 +78,9 @@ class LaunchCheck {
   void Input(uint32_t arg, uint64_t code, uint64_t elements);
   void Output(uint32_t arg, uint64_t code, uint64_t elements);
   void DenseWeight(uint32_t arg, uint64_t code, uint64_t elements);
+  // A weight of codes, `form` a WeightForm of one matrix.
+  void CodedWeight(uint32_t arg, uint64_t form, uint64_t outputs,
+                   uint64_t columns, uint64_t group);
   // An input or a dense weight.
   void Operand(uint32_t arg, DType dtype, uint64_t elements);
   void ExpertTable(uint32_t arg, uint64_t form, uint64_t code, uint64_t experts,
@@ -92,7 +105,9 @@ class LaunchCheck {
   const Plan& plan_;
   const Entry& entry_;
   const Launch& launch_;
+  uint32_t number_;
   ColumnIdsOf& ids_;
+  WritersOf& writers_;
   absl::Status status_;
 };
 

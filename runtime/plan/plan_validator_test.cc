@@ -171,6 +171,34 @@ const Case kCases[] = {
     {"group_missing",
      [](PlanT& p) { p.weights[1]->form = plan::WeightForm::EXPERTS_GPTQ4; },
      "group size 0"},
+    {"group_of_codes",
+     [](PlanT& p) {
+       p.weights[0]->form = plan::WeightForm::DENSE_INT8;
+       p.weights[0]->shape = {2, 4};
+       p.weights[0]->group = 24;
+     },
+     "group size 24"},
+    {"codes_rank",
+     [](PlanT& p) {
+       p.weights[0]->form = plan::WeightForm::DENSE_GPTQ4;
+       p.weights[0]->group = 8;
+     },
+     "a quantised matrix needs [N, K]"},
+    {"codes_pieces",
+     [](PlanT& p) {
+       p.weights[0]->form = plan::WeightForm::DENSE_INT8;
+       p.weights[0]->shape = {2, 4};
+       p.weights[0]->group = 16;
+     },
+     "1 pieces, expected 2"},
+    {"codes_size",
+     [](PlanT& p) {
+       p.weights[0]->form = plan::WeightForm::DENSE_INT8;
+       p.weights[0]->shape = {2, 4};
+       p.weights[0]->group = 16;
+       p.weights[0]->pieces = {plan::Piece(0, 8, 0), plan::Piece(16, 5, 0)};
+     },
+     "pieces[1]: size 5, the shape [2, 4] needs 4"},
     {"state_bytes", [](PlanT& p) { p.states[0]->shape = {65}; },
      "bytes_per_slot 256"},
     {"state_rows", [](PlanT& p) { p.states[0]->tokens_per_row = 2; },

@@ -1,10 +1,12 @@
 // A valid plan that launches every op of docs/spec/kernels.md once an entry,
-// with small sizes that all differ where they may. It has no code: tests look
-// at what the validator says when one number changes.
+// with small sizes that all differ where they may, three of them in a group. It
+// has no code: tests look at what the validator says when one number changes.
 #ifndef GLM_RUNTIME_PLAN_TEST_OPS_PLAN_H_
 #define GLM_RUNTIME_PLAN_TEST_OPS_PLAN_H_
 
+#include <cstdio>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,30 @@
 #include "runtime/plan/test_plan.h"
 
 namespace glm::plan {
+
+// The name that the kernel of `group` must have: docs/spec/kernels.md, Groups.
+inline std::string GroupKernelName(const PlanT& plan, const EntryT& entry,
+                                   const GroupT& group) {
+  std::ostringstream text;
+  uint32_t next = group.first;
+  for (const Chain& chain : group.chains) {
+    text << chain.phase() << " " << chain.rows() << " " << chain.columns()
+         << ":";
+    for (uint32_t i = 0; i < chain.launches(); ++i) {
+      const LaunchT& launch = *entry.launches[next++];
+      text << " " << plan.kernels[launch.kernel]->name;
+      for (const uint32_t extent : launch.grid) text << " " << extent;
+      text << " " << launch.args[2].value() << ",";
+    }
+    text << ";";
+  }
+  const std::string all = text.str();
+  char name[32];
+  std::snprintf(name, sizeof name, "group_%016llx",
+                static_cast<unsigned long long>(
+                    XXH3_64bits(all.data(), all.size())));
+  return name;
+}
 
 // Builds one entry; kernels, weights and states are shared by name.
 class OpsPlanBuilder {
@@ -53,10 +79,15 @@ class OpsPlanBuilder {
     Launch("expert_linear", 2 * rows <= 5 ? "ExpertLinear" : "ExpertLinearTile",
            {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
            {At("x"), At("experts"), W("we", {5, 7, 6}), Out("e", {t, 2, 7})});
-    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4}, {1, sequences, 1},
+    Launch("linear_parts", "LinearParts", {0, 1, 5, 6, 1, 3}, {3, 1, 1},
+           {At("x"), W("wp", {5, 6}), Out("p", {t, 3, 5})});
+    Launch("sum_parts", "SumParts", {0, 3, 5}, {rows, 1, 1},
+           {At("p"), Out("ps", {t, 5})});
+    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4, 2}, {2, sequences, 1},
            {S(sequences), At("x"), W("wc", {6, 4}),
             State("window", DType::F32, {6, 3}), S(256), Out("c", {t, 6})});
-    Launch("delta_rule", "DeltaRule", {0, 0, 2, 3, 3}, {2, sequences, 1},
+    Launch("delta_rule", few ? "DeltaRule" : "DeltaRuleChunk", {0, 0, 2, 3, 3},
+           {2, sequences, 1},
            {S(sequences), At("x"), At("c"), At("y"), At("x"), At("z"),
             State("delta", DType::F32, {2, 3, 3}), S(256), Out("o", {t, 6})});
     Launch("latent_append", "LatentAppend", {0, 1, 6}, {rows, 1, 1},
@@ -65,7 +96,7 @@ class OpsPlanBuilder {
            {S(sequences), At("x"), At("y"), W("ape", {4, 6}),
             State("tail", DType::BF16, {3, 2, 6}), S(256),
             State("pools", DType::BF16, {4, 6}), S(256)});
-    Launch("index_scores", "IndexScores", {0, 0, 1, 1, 6, 4},
+    Launch("index_scores", "IndexScores", {0, 0, 1, 1, 6, 4, 1},
            {1, (rows + 31) / 32, 1},
            {At("x"), At("y"), State("pools", DType::BF16, {4, 6}), S(256),
             S(0x3f800000), Out("scores", {t, 4}), S(4)});
@@ -77,6 +108,14 @@ class OpsPlanBuilder {
             At("pool_ids"), S(0x3f800000), Out("a", {t, 1, 6})});
     Launch("sinkhorn", "Sinkhorn", {2, 3}, {rows, 1, 1},
            {At("x"), S(0x3f800000), Out("s", {t, 2, 2})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
+            Out("z4", {t, 9})});
+    Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
+           {1, few ? 1u : (rows + 127) / 128, 1},
+           {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
+            Out("z8", {t, 9})});
     rows_ = 2, head_ = true;
     Launch("gather_rows", "GatherRows", {0, 0, 6}, {2, 1, 1},
            {At("a"), At("rows"), Out("last", {2, 6})});
@@ -84,6 +123,7 @@ class OpsPlanBuilder {
            {At("last"), W("table", {8, 6}), Out("logits", {2, 8})});
     head_ = false;
     entry_->logits = index_["logits"];
+    AddGroup(rows);
     TapT& tap = Add(entry_->taps);
     tap.name = "layer0.pool_ids";
     tap.buffer = index_["pool_ids"];
@@ -97,6 +137,18 @@ class OpsPlanBuilder {
   }
 
  private:
+  // expert_linear beside linear_parts, whose sums wait for both.
+  void AddGroup(uint32_t rows) {
+    GroupT& group = Add(entry_->groups);
+    group.first = 6;
+    group.chains = {Chain(1, 0, 1, 1), Chain(1, 0, 1, 3), Chain(1, 1, rows, 1)};
+    group.kernel = static_cast<uint32_t>(plan_.kernels.size());
+    KernelT& kernel = Add(plan_.kernels);
+    kernel.name = GroupKernelName(plan_, *entry_, group);
+    kernel.op = "group";
+    kernel.threads = 256;
+  }
+
   static Arg S(uint64_t value) { return Arg(value, 0, ArgKind::SCALAR); }
   Arg At(const char* buffer) {
     return Arg(0, index_.at(buffer), ArgKind::BUFFER);
@@ -121,14 +173,16 @@ class OpsPlanBuilder {
   }
 
   // BF16; three extents are a table of experts. No data: --weights none.
-  Arg W(const char* name, std::vector<uint64_t> shape) {
+  Arg W(const char* name, std::vector<uint64_t> shape,
+        WeightForm form = WeightForm::DENSE, uint32_t group = 0) {
     const auto [at, fresh] =
         weights_.emplace(name, static_cast<uint32_t>(plan_.weights.size()));
     if (fresh) {
       WeightT& w = Add(plan_.weights);
       w.name = name;
       w.dtype = DType::BF16;
-      if (shape.size() == 3) w.form = WeightForm::EXPERTS_DENSE;
+      w.form = shape.size() == 3 ? WeightForm::EXPERTS_DENSE : form;
+      w.group = group;
       w.shape = std::move(shape);
     }
     return Arg(0, at->second, ArgKind::WEIGHT);

@@ -128,6 +128,10 @@ absl::Status ValidateLaunch(const Place& place, const Plan& plan,
         .Bad("kernel ", launch.kernel(), " of ", SizeOf(plan.kernels()));
   }
   const Kernel& kernel = *plan.kernels()->Get(launch.kernel());
+  if (Text(kernel.op()) == "group") {
+    return place.At("launches", index, Text(kernel.name()))
+        .Bad("a launch of a group's kernel outside of groups");
+  }
   const Place at = place.At("launches", index, Text(kernel.name()));
   if (SizeOf(launch.grid()) != 3) {
     return at.Bad("grid of rank ", SizeOf(launch.grid()), ", expected 3");
@@ -268,7 +272,9 @@ absl::Status ValidateEntry(const Place& at, const Plan& plan,
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i));
   }
-  GLM_RETURN_IF_ERROR(ValidateLaunches(at, plan, entry));
+  std::multimap<uint32_t, uint32_t> writers;
+  GLM_RETURN_IF_ERROR(ValidateLaunches(at, plan, entry, writers));
+  GLM_RETURN_IF_ERROR(ValidateGroups(at, plan, entry, writers));
   return ValidateTaps(at, entry);
 }
 

@@ -94,9 +94,23 @@ absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
     return place.Bad(program.operand_count(), " operands and ",
                      program.result_count(), " results");
   }
+  if (program.tiles() == 0 ||
+      program.dims()->Get(rank - 1) % program.tiles() != 0) {
+    return place.Bad(program.tiles(), " tiles of ",
+                     program.dims()->Get(rank - 1), " columns");
+  }
   std::vector<bool> defines;  // instruction i defines a value
   for (uint32_t i = 0; i < SizeOf(program.code()); ++i) {
     const RowInst& inst = *program.code()->Get(i);
+    if (program.tiles() > 1 &&
+        (inst.op() == RowOp::REDUCE_ADD || inst.op() == RowOp::REDUCE_MAX)) {
+      return place.Bad(program.tiles(), " tiles of a row that is reduced");
+    }
+    if (program.tiles() > 1 && inst.op() == RowOp::STORE &&
+        SizeOf(inst.coeff()) == rank && inst.coeff()->Get(rank - 1) == 0) {
+      return place.Bad(program.tiles(),
+                       " tiles that all store at one place of the row");
+    }
     GLM_RETURN_IF_ERROR(
         ValidateInstruction(place.At("code", i, ""), program, defines, inst));
     defines.push_back(inst.op() != RowOp::STORE);

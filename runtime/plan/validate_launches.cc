@@ -37,13 +37,36 @@ void GatherRows(LaunchCheck& l) {
 void Linear(LaunchCheck& l) {
   const uint64_t outputs = l.Param(3), columns = l.Param(4);
   l.Input(3, l.Param(0), Product({l.rows(), columns}));
-  l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  if (SizeOf(l.kernel().params()) == 5) {
+    l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  } else {
+    l.CodedWeight(4, l.Param(5), outputs, columns, l.Param(6));
+  }
   l.Output(5, l.Param(2), Product({l.rows(), outputs}));
   if (Named(l, "LinearTile")) {
     l.Grid(Tiles(outputs, 64), Tiles(l.rows(), 128));
   } else {
     l.Grid(Tiles(outputs, 32));
   }
+}
+
+void LinearParts(LaunchCheck& l) {
+  const uint64_t outputs = l.Param(2), columns = l.Param(3);
+  const uint64_t outer = l.Param(4), parts = l.Param(5);
+  if (outer == 0 || parts == 0 || columns % Product({outer, parts}) != 0) {
+    l.Fail(3, columns, " columns in ", outer, " stretches of ", parts, " parts");
+  }
+  l.Input(3, l.Param(0), Product({l.rows(), columns}));
+  l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
+  l.Output(5, kF32, Product({l.rows(), parts, outputs}));
+  l.Grid(parts);
+}
+
+void SumParts(LaunchCheck& l) {
+  const uint64_t parts = l.Param(1), outputs = l.Param(2);
+  l.Input(3, kF32, Product({l.rows(), parts, outputs}));
+  l.Output(4, l.Param(0), Product({l.rows(), outputs}));
+  l.Grid(l.rows());
 }
 
 void HeadLinear(LaunchCheck& l) {
@@ -84,7 +107,11 @@ void ShortConv(LaunchCheck& l) {
   l.DenseWeight(5, l.Param(1), Product({channels, kernel}));
   l.Slot(6, l.Param(0), Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
   l.Output(8, l.Param(2), elements);
-  l.Grid(Tiles(channels, 256), l.sequences());
+  const uint64_t columns = l.Param(5);
+  if (columns < Tiles(channels, 256) || columns > channels) {
+    l.Fail(4, columns, " blocks for ", channels, " channels");
+  }
+  l.Grid(columns, l.sequences());
 }
 
 void DeltaRule(LaunchCheck& l) {
@@ -100,7 +127,8 @@ void DeltaRule(LaunchCheck& l) {
   l.Input(8, kF32, Product({l.rows(), heads}));
   l.Slot(9, kF32, Product({heads, d, dv}));
   l.Output(11, l.Param(1), values);
-  l.Grid(heads, l.sequences());
+  const uint64_t blocks = Named(l, "DeltaRuleChunk") ? Tiles(dv, 64) : 1;
+  l.Grid(Product({heads, blocks}), l.sequences());
 }
 
 void LatentAppend(LaunchCheck& l) {
@@ -191,23 +219,26 @@ struct Rule {
   uint32_t params;
   uint32_t args;
   void (*check)(LaunchCheck&);
+  uint32_t more_params = 0;  // of its other form
 };
 
 constexpr Rule kRules[] = {
     {"embed", {"Embed"}, 4, 6, Embed},
     {"gather_rows", {"GatherRows"}, 3, 6, GatherRows},
-    {"linear", {"Linear", "LinearTile"}, 5, 6, Linear},
+    {"linear", {"Linear", "LinearTile"}, 5, 6, Linear, 2},
     {"head_linear", {"HeadLinear", "HeadLinearTile"}, 10, 6, HeadLinear},
     {"expert_linear",
      {"ExpertLinear", "ExpertLinearTile"},
      10,
      7,
      ExpertLinear},
-    {"short_conv", {"ShortConv"}, 5, 9, ShortConv},
-    {"delta_rule", {"DeltaRule"}, 5, 12, DeltaRule},
+    {"linear_parts", {"LinearParts"}, 6, 6, LinearParts},
+    {"sum_parts", {"SumParts"}, 3, 5, SumParts},
+    {"short_conv", {"ShortConv"}, 6, 9, ShortConv},
+    {"delta_rule", {"DeltaRule", "DeltaRuleChunk"}, 5, 12, DeltaRule},
     {"latent_append", {"LatentAppend"}, 3, 6, LatentAppend},
     {"kpool", {"KPool"}, 5, 11, KPool},
-    {"index_scores", {"IndexScores"}, 6, 10, IndexScores},
+    {"index_scores", {"IndexScores"}, 7, 10, IndexScores},
     {"top_k", {"TopK"}, 2, 6, TopK},
     {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
     {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},
@@ -222,15 +253,17 @@ const Rule* RuleOf(std::string_view op) {
 }
 
 absl::Status ValidateLaunch(const Place& at, const Plan& plan,
-                            const Entry& entry, const Launch& launch,
-                            ColumnIdsOf& ids) {
-  LaunchCheck check(at, plan, entry, launch, ids);
+                            const Entry& entry, uint32_t number,
+                            ColumnIdsOf& ids, WritersOf& writers) {
+  LaunchCheck check(at, plan, entry, number, ids, writers);
   check.LeadingArgs();
   if (!check.status().ok()) return check.status();
   if (check.kernel().program() != nullptr) {
     CheckRowwise(check);
   } else if (const Rule* rule = RuleOf(Text(check.kernel().op()))) {
-    check.Counts(rule->params, rule->args);
+    const uint32_t more = rule->params + rule->more_params;
+    const bool other = SizeOf(check.kernel().params()) == more;
+    check.Counts(other ? more : rule->params, rule->args);
     if (check.status().ok()) rule->check(check);
   }
   return check.status();
@@ -244,7 +277,7 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
   const auto claims = [&](const Rule& rule) {
     return stem == rule.templates[0] || stem == rule.templates[1];
   };
-  if ((stem == "row" && op != "rowwise") ||
+  if ((stem == "row" && op != "rowwise") || (stem == "group") != (op == "group") ||
       std::any_of(std::begin(kRules), std::end(kRules),
                   [&](const Rule& r) { return claims(r) && r.op != op; })) {
     return at.Bad("the name is not one of op ", op);
@@ -264,13 +297,13 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
 }
 
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
-                              const Entry& entry) {
+                              const Entry& entry, WritersOf& writers) {
   ColumnIdsOf ids;
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     const Launch& launch = *entry.launches()->Get(i);
     const Place at = place.At(
         "launches", i, Text(plan.kernels()->Get(launch.kernel())->name()));
-    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, launch, ids));
+    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i, ids, writers));
   }
   return absl::OkStatus();
 }

@@ -41,6 +41,14 @@ void SetBuffer(LaunchT& launch, int arg, uint32_t buffer) {
   launch.args[arg] = Arg(0, buffer, ArgKind::BUFFER);
 }
 
+// Another value of a parameter, in the kernel's name too.
+void SetParam(PlanT& plan, const std::string& op, int param, int64_t value) {
+  plan::KernelT& kernel = *plan.kernels[Of(plan, op).kernel];
+  kernel.params[param] = value;
+  kernel.name = kernel.name.substr(0, kernel.name.find('_'));
+  for (const int64_t p : kernel.params) kernel.name += "_" + std::to_string(p);
+}
+
 struct Case {
   const char* name;
   std::function<void(PlanT&)> damage;
@@ -69,9 +77,7 @@ const Case kCases[] = {
     {"grid_small", [](PlanT& p) { Of(p, "rowwise").grid[0] = 23; },
      "the kernel needs 24"},
     {"grid_turned",
-     [](PlanT& p) {
-       Of(p, "sparse_attention").grid = {12, 1, 1};
-     },
+     [](PlanT& p) { Of(p, "sparse_attention").grid = {12, 1, 1}; },
      "the kernel needs 1 x 12 x 1"},
     {"seqs_other", [](PlanT& p) { SetBuffer(Of(p, "linear"), 0, 0); },
      "args[0]: is neither the step's seqs nor 0"},
@@ -102,10 +108,7 @@ const Case kCases[] = {
      "the kernel touches 18"},
     {"state_dtype", [](PlanT& p) { p.states[2]->dtype = plan::DType::F16; },
      "holds F16, the kernel takes BF16"},
-    {"state_small",
-     [](PlanT& p) {
-       p.states[2]->shape = {15, 6};
-     },
+    {"state_small", [](PlanT& p) { p.states[2]->shape = {15, 6}; },
      "the kernel touches 96"},
     {"context", [](PlanT& p) { p.model->max_context = 17; },
      "the kernel touches 102"},
@@ -142,6 +145,37 @@ const Case kCases[] = {
        w.group = 2;
      },
      "is EXPERTS_GPTQ4, the kernel takes form 1"},
+    {"int4_is_int8",
+     [](PlanT& p) { Of(p, "linear", 1).args[4] = Of(p, "linear", 2).args[4]; },
+     "args[4]: is DENSE_INT8, the kernel takes form 3"},
+    {"codes_are_elements",
+     [](PlanT& p) { Of(p, "linear", 1).args[4] = Of(p, "linear").args[4]; },
+     "args[4]: is DENSE, the kernel takes form 3"},
+    {"codes_are_experts",
+     [](PlanT& p) {
+       auto& w = *p.weights[Of(p, "linear", 1).args[4].index()];
+       w.form = plan::WeightForm::EXPERTS_GPTQ4;
+       w.shape = {1, 9, 6};
+     },
+     "args[4]: is EXPERTS_GPTQ4, the kernel takes form 3"},
+    {"experts_are_codes",
+     [](PlanT& p) {
+       Of(p, "expert_linear").args[5] = Of(p, "linear", 1).args[4];
+     },
+     "args[5]: is DENSE_GPTQ4, the kernel takes form 1"},
+    {"elements_are_codes",
+     [](PlanT& p) { Of(p, "linear").args[4] = Of(p, "linear", 1).args[4]; },
+     "args[4]: is a matrix of codes"},
+    {"codes_shape",
+     [](PlanT& p) {
+       p.weights[Of(p, "linear", 2).args[4].index()]->shape[1] = 5;
+     },
+     "is [9, 5], the kernel takes [9, 6]"},
+    {"codes_group",
+     [](PlanT& p) {
+       p.weights[Of(p, "linear", 2).args[4].index()]->group = 32;
+     },
+     "has groups of 32, the kernel's are of 16"},
     {"buffer_dtype", [](PlanT& p) { SetBuffer(Of(p, "linear"), 3, 0); },
      "args[3]: holds I32, the kernel takes F32"},
     {"buffer_small", [](PlanT& p) { SetBuffer(Of(p, "linear"), 5, 3); },
@@ -201,6 +235,24 @@ const Case kCases[] = {
      "the name is not one of op free"},
     {"op_other", [](PlanT& p) { p.kernels[0]->op = "linear"; },
      "the name is not one of op linear"},
+    {"parts_undivided",
+     [](PlanT& p) { SetParam(p, "linear_parts", 5, 4); },
+     "args[3]: 6 columns in 1 stretches of 4 parts"},
+    {"parts_outer", [](PlanT& p) { SetParam(p, "linear_parts", 4, 3); },
+     "args[3]: 6 columns in 3 stretches of 3 parts"},
+    {"parts_none", [](PlanT& p) { SetParam(p, "linear_parts", 5, 0); },
+     "args[3]: 6 columns in 1 stretches of 0 parts"},
+    {"parts_grid", [](PlanT& p) { Of(p, "linear_parts").grid[0] = 2; },
+     "the kernel needs 3 x 1 x 1"},
+    {"parts_read_by_sums",
+     [](PlanT& p) { SetBuffer(Of(p, "sum_parts"), 3, 3); },
+     "args[3]: holds 72 elements in [12, 6], the kernel touches 180"},
+    {"sums_grid", [](PlanT& p) { Of(p, "sum_parts").grid[0] = 3; },
+     "the kernel needs 12 x 1 x 1"},
+    {"conv_columns_many", [](PlanT& p) { SetParam(p, "short_conv", 5, 7); },
+     "args[4]: 7 blocks for 6 channels"},
+    {"conv_columns_none", [](PlanT& p) { SetParam(p, "short_conv", 5, 0); },
+     "args[4]: 0 blocks for 6 channels"},
     {"args_count", [](PlanT& p) { Of(p, "sinkhorn").args.pop_back(); },
      "5 arguments, expected 6"},
     {"math", [](PlanT& p) { p.math.clear(); }, "math: \"\", expected fp32"},

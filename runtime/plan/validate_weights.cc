@@ -26,24 +26,26 @@ uint64_t PieceSize(const Weight& weight, uint64_t elements, uint32_t index) {
   if (weight.form() == WeightForm::DENSE) {
     return elements * DTypeBytes(weight.dtype());
   }
-  const uint64_t n = weight.shape()->Get(1), k = weight.shape()->Get(2);
+  const uint32_t rank = SizeOf(weight.shape());
+  const uint64_t n = weight.shape()->Get(rank - 2);
+  const uint64_t k = weight.shape()->Get(rank - 1);
   if (weight.form() == WeightForm::EXPERTS_DENSE) {
     return n * k * DTypeBytes(weight.dtype());
   }
   const uint64_t group = weight.group();
-  return index % 2 == 0 ? (k + 7) / 8 * n * 4 : (k + group - 1) / group * n * 2;
+  if (index % 2 != 0) return (k + group - 1) / group * n * 2;
+  return weight.form() == WeightForm::DENSE_INT8 ? n * k : (k + 7) / 8 * n * 4;
 }
 
 // All pieces, each with the room that aligning a copy of it can cost, and the
 // table of their addresses. nullopt when it does not fit.
 std::optional<uint64_t> WeightBytes(const Weight& weight, uint64_t elements) {
-  const bool dense = weight.form() == WeightForm::DENSE;
-  const bool grouped = weight.form() == WeightForm::EXPERTS_GPTQ4;
+  const bool grouped = IsCoded(weight.form());
   uint64_t bytes = PieceSize(weight, elements, 0);
   if (grouped) bytes += PieceSize(weight, elements, 1);
   const auto all =
       CheckedMul(bytes + (grouped ? 2 : 1) * (kBufferAlignment + 8),
-                 dense ? 1 : weight.shape()->Get(0));
+                 IsExperts(weight.form()) ? weight.shape()->Get(0) : 1);
   return all ? CheckedAdd(*all, kBufferAlignment) : std::nullopt;
 }
 
@@ -52,8 +54,8 @@ absl::Status ValidatePieces(const Place& at, const Plan& plan,
   const uint32_t count = SizeOf(weight.pieces());
   if (count == 0) return absl::OkStatus();
   uint64_t expected = 1;
-  if (weight.form() != WeightForm::DENSE) expected = weight.shape()->Get(0);
-  if (weight.form() == WeightForm::EXPERTS_GPTQ4) expected *= 2;
+  if (IsExperts(weight.form())) expected = weight.shape()->Get(0);
+  if (IsCoded(weight.form())) expected *= 2;
   if (count != expected) {
     return at.Bad(count, " pieces, expected ", expected);
   }
@@ -120,12 +122,19 @@ absl::Status ValidateWeights(const Place& place, const Plan& plan) {
     if (weight.form() > WeightForm::MAX) {
       return at.Bad("unknown form ", static_cast<int>(weight.form()));
     }
-    if (weight.form() != WeightForm::DENSE && SizeOf(weight.shape()) != 3) {
+    if (IsExperts(weight.form()) && SizeOf(weight.shape()) != 3) {
       return at.Bad("shape ", ShapeText(weight.shape()),
                     ", experts need [E, N, K]");
     }
-    const bool grouped = weight.form() == WeightForm::EXPERTS_GPTQ4;
-    if (grouped != (weight.group() > 0)) {
+    const bool coded = IsCoded(weight.form());
+    const bool one = coded && !IsExperts(weight.form());
+    if (one && SizeOf(weight.shape()) != 2) {
+      return at.Bad("shape ", ShapeText(weight.shape()),
+                    ", a quantised matrix needs [N, K]");
+    }
+    // Kernels read 8 codes of int4, 16 of int8 with one scale.
+    const uint32_t step = weight.form() == WeightForm::DENSE_INT8 ? 16 : 8;
+    if (coded != (weight.group() > 0) || (one && weight.group() % step != 0)) {
       return at.Bad("group size ", weight.group());
     }
     GLM_RETURN_IF_ERROR(ValidatePieces(at, plan, weight, elements));

@@ -4,6 +4,7 @@
 #define GLM_RUNTIME_PLAN_VALIDATION_CONTEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,17 @@ inline uint64_t DTypeBytes(DType dtype) {
       return 1;
   }
   return 0;
+}
+
+// A form of integer codes with group scales.
+inline bool IsCoded(WeightForm form) {
+  return form == WeightForm::EXPERTS_GPTQ4 || form == WeightForm::DENSE_GPTQ4 ||
+         form == WeightForm::DENSE_INT8;
+}
+
+// A form of stacked experts, `shape` = [E, N, K].
+inline bool IsExperts(WeightForm form) {
+  return form == WeightForm::EXPERTS_DENSE || form == WeightForm::EXPERTS_GPTQ4;
 }
 
 inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
@@ -109,8 +121,15 @@ absl::Status ValidateEntries(const Place& place, const Plan& plan);
 absl::Status ValidateKernelName(const Place& at, const Kernel& kernel);
 
 // What each launch touches lies in its arguments. Indices have been checked.
+// `writers` becomes the launches that write each buffer.
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
-                              const Entry& entry);
+                              const Entry& entry,
+                              std::multimap<uint32_t, uint32_t>& writers);
+
+// Groups of launches. The launches have been checked.
+absl::Status ValidateGroups(
+    const Place& place, const Plan& plan, const Entry& entry,
+    const std::multimap<uint32_t, uint32_t>& writers);
 
 // A name that errors, traces and tools print: 1..kMaxNameLength printable
 // ASCII characters.

@@ -5,6 +5,7 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
 
 // Row position + j of the slot's cache = c[t].
 bool LatentAppend(Launch& launch) {
@@ -183,5 +184,16 @@ bool SparseAttention(Launch& launch) {
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"latent_append", LatentAppend, 0, true},
+    {"kpool", KPool, 2e-6, false},
+    {"index_scores", IndexScores, 8e-6, false},
+    {"sparse_attention", SparseAttention, 8e-6, false},
+};
+
+}  // namespace
+
+std::span<const Op> AttentionOps() { return kOps; }
 
 }  // namespace glm::reference

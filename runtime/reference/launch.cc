@@ -86,6 +86,12 @@ std::span<int32_t> Launch::Ints(size_t index, int64_t length) {
   return call_.arguments[index].i32;
 }
 
+int64_t Launch::DistinctExperts(size_t index, int64_t experts) const {
+  if (index >= call_.arguments.size()) return experts;
+  const int64_t distinct = call_.arguments[index].distinct_experts;
+  return distinct > 0 && distinct < experts ? distinct : experts;
+}
+
 bool Launch::Valid(int64_t row) const {
   return seqs_.empty() || row % tokens_ < Length(row / tokens_);
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/reference/reference.h"
 
@@ -35,6 +36,9 @@ class Launch {
   float Real(size_t index);
   std::span<float> Floats(size_t index, int64_t length);
   std::span<int32_t> Ints(size_t index, int64_t length);
+
+  // Experts that the weight at `index` holds, of `experts`.
+  int64_t DistinctExperts(size_t index, int64_t experts) const;
 
   // Row t is token t % N of sequence t / N.
   bool Valid(int64_t row) const;
@@ -58,21 +62,20 @@ class Launch {
   std::string error_;
 };
 
-// The functions, one an op.
-bool Linear(Launch& launch);
-bool HeadLinear(Launch& launch);
-bool ExpertLinear(Launch& launch);
-bool Embed(Launch& launch);
-bool GatherRows(Launch& launch);
-bool TakeCols(Launch& launch);
-bool TopK(Launch& launch);
-bool Sinkhorn(Launch& launch);
-bool ShortConv(Launch& launch);
-bool DeltaRule(Launch& launch);
-bool LatentAppend(Launch& launch);
-bool KPool(Launch& launch);
-bool IndexScores(Launch& launch);
-bool SparseAttention(Launch& launch);
+// One op of docs/spec/kernels.md: its function and, unless it only moves or
+// chooses, Bound::of_largest (docs/spec/numerics.md).
+struct Op {
+  std::string_view name;
+  bool (*run)(Launch&);
+  double of_largest;
+  bool exact;
+};
+
+// The ops of each file, in a table at its end.
+std::span<const Op> LinearOps();
+std::span<const Op> RowOps();
+std::span<const Op> RecurrentOps();
+std::span<const Op> AttentionOps();
 bool Rowwise(Launch& launch, const RowProgram& program);
 
 }  // namespace glm::reference

@@ -1,6 +1,21 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
+
+// sum_k x[k] w[k], in parts that do not wait for each other.
+double Dot(std::span<const float> x, std::span<const float> w) {
+  constexpr size_t kParts = 8;
+  double parts[kParts] = {};
+  size_t k = 0;
+  for (; k + kParts <= x.size(); k += kParts) {
+    for (size_t i = 0; i < kParts; ++i) parts[i] += double{x[k + i]} * w[k + i];
+  }
+  double sum = 0.0;
+  for (; k < x.size(); ++k) sum += double{x[k]} * w[k];
+  for (const double part : parts) sum += part;
+  return sum;
+}
 
 // y[t, n] = sum_k x[t, k] w[n, k]
 bool Linear(Launch& launch) {
@@ -15,9 +30,62 @@ bool Linear(Launch& launch) {
   for (int64_t t = 0; t < launch.rows(); ++t) {
     if (!launch.Valid(t)) continue;
     for (int64_t n = 0; n < outputs; ++n) {
+      y[t * outputs + n] = Rounded(
+          Dot(x.subspan(t * columns, columns), w.subspan(n * columns, columns)),
+          dtype);
+    }
+  }
+  return true;
+}
+
+// y[t, p, n] = sum_o sum_i x[t, o, p, i] w[n, o, p, i]
+bool LinearParts(Launch& launch) {
+  const int64_t outputs = launch.Param(2);
+  const int64_t columns = launch.Param(3);
+  const int64_t outer = launch.Param(4);
+  const int64_t parts = launch.Param(5);
+  const auto x = launch.Floats(3, launch.rows() * columns);
+  const auto w = launch.Floats(4, outputs * columns);
+  const auto y = launch.Floats(5, launch.rows() * parts * outputs);
+  if (outer <= 0 || parts <= 0 || columns % (outer * parts) != 0) {
+    return launch.Fail("parts do not divide the columns");
+  }
+  if (!launch.ok()) return false;
+
+  const int64_t width = columns / outer / parts;
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t p = 0; p < parts; ++p) {
+      for (int64_t n = 0; n < outputs; ++n) {
+        double sum = 0.0;
+        for (int64_t o = 0; o < outer; ++o) {
+          const int64_t from = (o * parts + p) * width;
+          for (int64_t i = from; i < from + width; ++i) {
+            sum += double{x[t * columns + i]} * w[n * columns + i];
+          }
+        }
+        y[(t * parts + p) * outputs + n] = Rounded(sum, 0);
+      }
+    }
+  }
+  return true;
+}
+
+// y[t, n] = sum_p x[t, p, n]
+bool SumParts(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(0));
+  const int64_t parts = launch.Param(1);
+  const int64_t outputs = launch.Param(2);
+  const auto x = launch.Floats(3, launch.rows() * parts * outputs);
+  const auto y = launch.Floats(4, launch.rows() * outputs);
+  if (!launch.ok()) return false;
+
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t n = 0; n < outputs; ++n) {
       double sum = 0.0;
-      for (int64_t k = 0; k < columns; ++k) {
-        sum += double{x[t * columns + k]} * w[n * columns + k];
+      for (int64_t p = 0; p < parts; ++p) {
+        sum += x[(t * parts + p) * outputs + n];
       }
       y[t * outputs + n] = Rounded(sum, dtype);
     }
@@ -72,7 +140,8 @@ bool ExpertLinear(Launch& launch) {
   const auto x =
       launch.Floats(3, (per_slot ? places : launch.rows()) * columns);
   const auto ids = launch.Ints(4, places);
-  const auto w = launch.Floats(5, experts * outputs * columns);
+  const int64_t distinct = launch.DistinctExperts(5, experts);
+  const auto w = launch.Floats(5, distinct * outputs * columns);
   const auto y = launch.Floats(6, places * outputs);
   if (!launch.ok()) return false;
 
@@ -83,16 +152,27 @@ bool ExpertLinear(Launch& launch) {
     for (int64_t n = 0; n < outputs; ++n) {
       double sum = 0.0;
       if (expert >= 0 && expert < experts) {
-        for (int64_t k = 0; k < columns; ++k) {
-          sum += double{x[row * columns + k]} *
-                 w[(expert * outputs + n) * columns + k];
-        }
+        sum = Dot(
+            x.subspan(row * columns, columns),
+            w.subspan((expert % distinct * outputs + n) * columns, columns));
       }
       y[place * outputs + n] = Rounded(sum, dtype);
     }
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"linear", Linear, 4e-6, false},
+    {"linear_parts", LinearParts, 4e-6, false},
+    {"sum_parts", SumParts, 4e-6, false},
+    {"head_linear", HeadLinear, 4e-6, false},
+    {"expert_linear", ExpertLinear, 4e-6, false},
+};
+
+}  // namespace
+
+std::span<const Op> LinearOps() { return kOps; }
 
 void DequantizeGptq4(std::span<const int32_t> words,
                      std::span<const float> scales, int64_t rows,
@@ -103,6 +183,18 @@ void DequantizeGptq4(std::span<const int32_t> words,
       const int code = static_cast<int>(word >> (4 * (k % 8)) & 15u);
       values[n * columns + k] =
           scales[k / group * rows + n] * static_cast<float>(code - 8);
+    }
+  }
+}
+
+void DequantizeInt8(std::span<const int8_t> codes,
+                    std::span<const float> scales, int64_t rows,
+                    int64_t columns, int64_t group, std::span<float> values) {
+  const int64_t groups = (columns + group - 1) / group;
+  for (int64_t n = 0; n < rows; ++n) {
+    for (int64_t k = 0; k < columns; ++k) {
+      values[n * columns + k] = scales[n * groups + k / group] *
+                                static_cast<float>(codes[n * columns + k]);
     }
   }
 }

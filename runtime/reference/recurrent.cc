@@ -4,6 +4,7 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
 
 // y[t, c] = sum_j w[c, j] x[t - (kernel - 1) + j, c]; rows before the step come
 // from the state, zeros at position 0.
@@ -96,5 +97,14 @@ bool DeltaRule(Launch& launch) {
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"short_conv", ShortConv, 1e-6, false},
+    {"delta_rule", DeltaRule, 2e-5, false},
+};
+
+}  // namespace
+
+std::span<const Op> RecurrentOps() { return kOps; }
 
 }  // namespace glm::reference

@@ -9,29 +9,15 @@
 namespace glm::reference {
 namespace {
 
-struct Op {
-  std::string_view name;
-  bool (*run)(Launch&);
-  double of_largest;  // docs/spec/numerics.md
-  bool exact;
-};
-
-constexpr Op kOps[] = {
-    {"linear", Linear, 4e-6, false},
-    {"head_linear", HeadLinear, 4e-6, false},
-    {"expert_linear", ExpertLinear, 4e-6, false},
-    {"embed", Embed, 0, true},
-    {"gather_rows", GatherRows, 0, true},
-    {"take_cols", TakeCols, 0, true},
-    {"top_k", TopK, 0, true},
-    {"sinkhorn", Sinkhorn, 4e-6, false},
-    {"short_conv", ShortConv, 1e-6, false},
-    {"delta_rule", DeltaRule, 2e-5, false},
-    {"latent_append", LatentAppend, 0, true},
-    {"kpool", KPool, 2e-6, false},
-    {"index_scores", IndexScores, 8e-6, false},
-    {"sparse_attention", SparseAttention, 8e-6, false},
-};
+const Op* Find(std::string_view name) {
+  for (const auto ops :
+       {LinearOps(), RowOps(), RecurrentOps(), AttentionOps()}) {
+    for (const Op& op : ops) {
+      if (op.name == name) return &op;
+    }
+  }
+  return nullptr;
+}
 
 // 2^-precision steps between neighbours of a format, as a float's last place.
 double RoundTo(double value, int bits, int least_exponent, double largest) {
@@ -59,10 +45,7 @@ bool Run(const Call& call, std::string* error) {
         Rowwise(launch, *call.program);
       }
     } else {
-      const Op* found = nullptr;
-      for (const Op& op : kOps) {
-        if (op.name == call.op) found = &op;
-      }
+      const Op* found = Find(call.op);
       if (found == nullptr) {
         launch.Fail("is not an op of docs/spec/kernels.md");
       } else {
@@ -79,10 +62,9 @@ Bound BoundOf(std::string_view op, int dtype) {
   // two correct results may lie on either side of a tie.
   const double step = dtype == 1 ? 0x1p-7 : dtype == 2 ? 0x1p-10 : 1e-6;
   if (op == "rowwise") return {.of_value = step, .of_largest = 8e-6};
-  for (const Op& known : kOps) {
-    if (known.name != op) continue;
-    if (known.exact) break;
-    return {.of_value = step, .of_largest = known.of_largest};
+  const Op* known = Find(op);
+  if (known != nullptr && !known->exact) {
+    return {.of_value = step, .of_largest = known->of_largest};
   }
   return {};
 }

@@ -37,13 +37,16 @@ namespace glm::reference {
 //
 // A buffer, weight or state sets one of the spans; a state's covers all slots.
 // A scalar sets `integer` or `real`; the stride of a state is in elements of
-// its span, not bytes. A stacked weight of experts is its values [E, Nout, K],
-// whatever its form (see DequantizeGptq4). Absent `seqs` is an empty argument.
+// its span, not bytes. A weight is its values, [Nout, K] or stacked [E, Nout,
+// K], whatever its form (see DequantizeGptq4, DequantizeInt8); where experts
+// repeat, those of the first period are enough. Absent `seqs` is an empty
+// argument.
 struct Argument {
   std::span<float> f32 = {};
   std::span<int32_t> i32 = {};
   int64_t integer = 0;
   float real = 0.0f;
+  int64_t distinct_experts = 0;  // n > 0: expert e is expert e mod n of f32
 };
 
 struct Call {
@@ -70,11 +73,17 @@ struct Bound {
 // with its reasons in docs/spec/numerics.md. A op that is not known gets zeros.
 Bound BoundOf(std::string_view op, int dtype);
 
-// One [N, K] weight of form EXPERTS_GPTQ4: `words` [ceil(K / 8), N], `scales`
-// [ceil(K / group), N] as fp32; `values` [N, K].
+// One [N, K] weight of form EXPERTS_GPTQ4 or DENSE_GPTQ4: `words` [ceil(K / 8),
+// N], `scales` [ceil(K / group), N] as fp32; `values` [N, K].
 void DequantizeGptq4(std::span<const int32_t> words,
                      std::span<const float> scales, int64_t rows,
                      int64_t columns, int64_t group, std::span<float> values);
+
+// One [N, K] weight of form DENSE_INT8: `codes` [N, K], `scales` [N, ceil(K /
+// group)] as fp32; `values` [N, K].
+void DequantizeInt8(std::span<const int8_t> codes,
+                    std::span<const float> scales, int64_t rows,
+                    int64_t columns, int64_t group, std::span<float> values);
 
 // The value that memory of `dtype` holds after a store.
 float Rounded(double value, int dtype);

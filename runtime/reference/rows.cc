@@ -6,6 +6,7 @@
 #include "runtime/reference/launch.h"
 
 namespace glm::reference {
+namespace {
 
 // out[t] = table[ids[t]]; an id outside the table gives zeros.
 bool Embed(Launch& launch) {
@@ -140,5 +141,17 @@ bool Sinkhorn(Launch& launch) {
   }
   return true;
 }
+
+constexpr Op kOps[] = {
+    {"embed", Embed, 0, true},
+    {"gather_rows", GatherRows, 0, true},
+    {"take_cols", TakeCols, 0, true},
+    {"top_k", TopK, 0, true},
+    {"sinkhorn", Sinkhorn, 4e-6, false},
+};
+
+}  // namespace
+
+std::span<const Op> RowOps() { return kOps; }
 
 }  // namespace glm::reference

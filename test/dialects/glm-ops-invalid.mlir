@@ -22,25 +22,63 @@ glm.weight @weight_c2 experts : tensor<4x8xbf16>
 // -----
 
 // weight_c2: codes without scales
-// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for experts of i4}}
+// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for i4 and i8}}
 glm.weight @weight_c2 experts : tensor<2x8x32xi4>
 
 // -----
 
 // weight_c2: an encoding of floats
-// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for experts of i4}}
+// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for i4 and i8}}
 glm.weight @weight_c2 experts : tensor<2x8x32xbf16, #glm.group_quant<group = 16>>
 
 // -----
 
+// weight_c2: experts have codes of four bits
+// expected-error@+1 {{expects codes of experts to be i4, others of shape [N, K]}}
+glm.weight @weight_c2 experts : tensor<2x8x32xi8, #glm.group_quant<group = 16>>
+
+// -----
+
+// weight_c1: codes and scales
+// expected-error@+1 {{expects 2 pieces (file, offset, size), got 3 numbers}}
+glm.weight @weight_c1 : tensor<8x32xi8, #glm.group_quant<group = 16>> pieces [0, 0, 256]
+
+// -----
+
+// weight_c3: what is stored needs no source
+// expected-error@+1 {{expects a source (file, offset, size) of a float type only for a quantised matrix}}
+glm.weight @weight_c3 : tensor<8x32xbf16> from bf16 [0, 0, 512]
+
+// -----
+
+// weight_c3: pieces or a source
+// expected-error@+1 {{expects a source (file, offset, size) of a float type only for a quantised matrix}}
+glm.weight @weight_c3 : tensor<8x32xi8, #glm.group_quant<group = 16>> pieces [0, 0, 256, 0, 256, 32] from bf16 [0, 0, 512]
+
+// -----
+
+// weight_c3: a source is one matrix
+// expected-error@+1 {{expects a source (file, offset, size) of a float type only for a quantised matrix}}
+glm.weight @weight_c3 : tensor<8x32xi4, #glm.group_quant<group = 16>> from bf16 [0, 0]
+
+// -----
+
+func.func @linear_c3(%x: tensor<4x32xf32>, %w: tensor<8x32xi4>) {
+  // expected-error@+1 {{expects a weight of codes to have #glm.group_quant}}
+  %0 = glm.linear %x, %w : (tensor<4x32xf32>, tensor<8x32xi4>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // weight_c2: no group
-// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for experts of i4}}
+// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for i4 and i8}}
 glm.weight @weight_c2 experts : tensor<2x8x32xi4, #glm.group_quant<group = 0>>
 
 // -----
 
-// weight_c2: a quantised weight that is no stack of experts
-// expected-error@+1 {{expects #glm.group_quant of a positive group exactly for experts of i4}}
+// weight_c2: a quantised weight that is no stack of experts is a matrix
+// expected-error@+1 {{expects codes of experts to be i4, others of shape [N, K]}}
 glm.weight @weight_c2 : tensor<2x8x32xi4, #glm.group_quant<group = 16>>
 
 // -----
@@ -393,6 +431,87 @@ func.func @linear_c2(%x: tensor<2x16xbf16>, %w: tensor<8x16xbf16>) {
 func.func @linear_c2(%x: tensor<2x16xbf16>, %w: tensor<8x16xbf16>) {
   // expected-error@+1 {{expects result rows of 8 elements}}
   %y = glm.linear %x, %w : (tensor<2x16xbf16>, tensor<8x16xbf16>) -> tensor<3x8xbf16>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x4x8xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<2x4x8xbf16>, tensor<5x16xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x4x4xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x4x4xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects input [T, ...K] and a weight [N, K]}}
+  %y = glm.linear_parts %x, %w : (tensor<16xbf16>, tensor<5x16xbf16>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<3x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @linear_parts_c1(%x: tensor<2x16xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 16}}
+  %y = glm.linear_parts %x, %w : (tensor<2x16xbf16>, tensor<5x16xbf16>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+// 16 columns in two heads: the parts are those of a head.
+func.func @linear_parts_c1(%x: tensor<2x2x8xbf16>, %w: tensor<5x16xbf16>) {
+  // expected-error@+1 {{expects a result [2, parts, 5] whose parts divide 8}}
+  %y = glm.linear_parts %x, %w : (tensor<2x2x8xbf16>, tensor<5x16xbf16>) -> tensor<2x16x5xf32>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<2x5xbf16>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<3x6xbf16>
+  return
+}
+
+// -----
+
+func.func @sum_parts_c1(%x: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{expects result rows of 6 elements}}
+  %y = glm.sum_parts %x : (tensor<2x4x6xf32>) -> tensor<2xbf16>
   return
 }
 

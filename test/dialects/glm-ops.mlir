@@ -10,6 +10,10 @@ glm.weight @dense : tensor<16x32xf16>
 glm.weight @stack experts : tensor<2x8x32xbf16> pieces [0, 0, 512, 0, 512, 512]
 // CHECK: glm.weight @codes experts : tensor<1x8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 1, 0, 32]
 glm.weight @codes experts : tensor<1x8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 1, 0, 32]
+// CHECK: glm.weight @int4 : tensor<16x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 256, 1, 0, 64]
+glm.weight @int4 : tensor<16x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 256, 1, 0, 64]
+// CHECK: glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
+glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
 
 // CHECK: glm.state @window : tensor<32x3xf32>
 // CHECK-NOT: tokens_per_row
@@ -72,6 +76,11 @@ func.func @products(%x: tensor<2x32xbf16>, %heads: tensor<2x4x8xbf16>, %w: tenso
   // Rows may be split into heads on either side.
   // CHECK: glm.linear %{{.*}}, %{{.*}} : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x2x8xf32>
   %0 = glm.linear %heads, %w : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x2x8xf32>
+  // Cut along the last dimension: 4 parts of 2 columns, of every head.
+  // CHECK: %[[PARTS:.*]] = glm.linear_parts %{{.*}}, %{{.*}} : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x4x16xf32>
+  %parts = glm.linear_parts %heads, %w : (tensor<2x4x8xbf16>, tensor<16x32xf16>) -> tensor<2x4x16xf32>
+  // CHECK: glm.sum_parts %[[PARTS]] : (tensor<2x4x16xf32>) -> tensor<2x2x8xbf16>
+  %sum = glm.sum_parts %parts : (tensor<2x4x16xf32>) -> tensor<2x2x8xbf16>
   // CHECK: glm.head_linear %{{.*}}, %{{.*}} {first = 4 : i64, stride = 6 : i64} : (tensor<2x4x8xbf16>, tensor<24x8xbf16>) -> tensor<2x4x2xf32>
   %1 = glm.head_linear %heads, %kv {first = 4 : i64, stride = 6 : i64}
       : (tensor<2x4x8xbf16>, tensor<24x8xbf16>) -> tensor<2x4x2xf32>

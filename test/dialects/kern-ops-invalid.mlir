@@ -124,3 +124,314 @@ func.func @launch_c3() {
   kern.launch @k grid [1, 1, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
   return
 }
+
+// -----
+
+// expected-error@+1 {{expects tiles to divide the columns of a rowwise kernel without reductions, got 3}}
+kern.kernel @kernel_c2 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 3 {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+}
+
+// -----
+
+// The blocks of a reduced row would each see a part of it.
+// expected-error@+1 {{expects tiles to divide the columns of a rowwise kernel without reductions, got 2}}
+kern.kernel @kernel_c2 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 2 {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+  %1 = kern.row_reduce "add" %0
+}
+
+// -----
+
+// expected-error@+1 {{expects tiles to divide the columns of a rowwise kernel without reductions, got 2}}
+kern.kernel @kernel_c2 "linear" template "" params [] threads 256 tiles 2 {}
+
+// -----
+
+// A constraint of the attribute, hence without a label.
+// expected-error@+1 {{attribute 'tiles' failed to satisfy constraint}}
+kern.kernel @kernel_c2 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 0 {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{expects parts whose product is the grid's 8}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 2>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{expects parts whose product is the grid's 8}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 8>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{expects a split for each argument}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, splits = array<i64: 0, 0>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{has columns that its tiling does not allow}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, tiling = array<i64: 3, 12>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{has columns that its tiling does not allow}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, tiling = array<i64: 0, 8>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{has columns that its tiling does not allow}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, tiling = array<i64: 4, 9>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @launch_c4() {
+  %0 = kern.alloc "x" : memref<8xf32>
+  // expected-error@+1 {{has columns that its tiling does not allow}}
+  kern.launch @k grid [4, 2, 1](%0 : memref<8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, tiling = array<i64: 4>}
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  kern.grid {
+    // expected-error@+1 {{stands in a grid, which holds chains only}}
+    kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  kern.grid {
+    // expected-error@+1 {{expects phases that count up from 0}}
+    kern.chain 1 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+    // expected-error@+1 {{expects phases that count up from 0}}
+    kern.chain 2 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+    kern.chain 1 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+    // expected-error@+1 {{expects phases that count up from 0}}
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  // expected-error@+1 {{expects a chain}}
+  kern.grid {
+  ^bb0:
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c2() {
+  // expected-error@+1 {{names no group kernel: @k}}
+  kern.grid @k {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c2() {
+  // expected-error@+1 {{names no group kernel: @none}}
+  kern.grid @none {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c1() {
+  kern.grid {
+    // expected-error@+1 {{expects two positive parts}}
+    kern.chain 0 [1] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c1() {
+  kern.grid {
+    // expected-error@+1 {{expects two positive parts}}
+    kern.chain 0 [0, 4] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c1() {
+  kern.grid {
+    // expected-error@+1 {{expects two positive parts}}
+    kern.chain 0 [2, 0] {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c2() {
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      // expected-error@+1 {{stands in a chain, which holds launches only}}
+      %0 = arith.constant 0 : i64
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c2() {
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      // expected-error@+1 {{has parts that those of its chain do not divide}}
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c2() {
+  kern.grid {
+    kern.chain 0 [4, 1] {
+      // expected-error@+1 {{has parts that those of its chain do not divide}}
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c2() {
+  kern.grid {
+    kern.chain 0 [2, 3] {
+      // expected-error@+1 {{has parts that those of its chain do not divide}}
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_c2() {
+  kern.grid {
+    // expected-error@+1 {{expects a launch}}
+    kern.chain 0 [1, 1] {
+    ^bb0:
+    }
+  }
+  return
+}
+
+// -----
+
+// A trait, hence without a label.
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @chain_parent() {
+  // expected-error@+1 {{expects parent op 'kern.grid'}}
+  kern.chain 0 [1, 1] {
+    kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+  }
+  return
+}

@@ -24,6 +24,17 @@ kern.kernel @row_norm "rowwise" template "" params [] threads 256 dims [-1, 32] 
   kern.store %y to 1 [32, 1] + 4 : f32
 }
 
+// Blocks of a tiled kernel share the columns of a row.
+// CHECK: kern.kernel @row_half "rowwise" template "" params [] threads 256 dims [-1, 32] tiles 4 {
+kern.kernel @row_half "rowwise" template "" params [] threads 256 dims [-1, 32] tiles 4 {
+  %x = kern.load 0 [32, 1] + 0 : bf16
+  kern.store %x to 1 [32, 1] + 0 : f32
+}
+
+// One tile is the default, which is not printed.
+// CHECK: kern.kernel @group_0 "group" template "" params [] threads 256 {
+kern.kernel @group_0 "group" template "" params [] threads 256 tiles 1 {}
+
 // CHECK-LABEL: func.func @step
 func.func @step() {
   // CHECK: %[[A:.*]] = kern.alloc "x" : memref<2x32xbf16>
@@ -43,5 +54,38 @@ func.func @step() {
       writes [5] {weight_bytes = 1024 : i64, memory_bytes = 256 : i64, flops = 2048 : i64}
   // CHECK: kern.tap "logits" %[[B]] : memref<2x16xf32>
   kern.tap "logits" %b : memref<2x16xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @grids
+func.func @grids() {
+  %a = kern.alloc "a" : memref<2x32xf32>
+  %b = kern.alloc "b" : memref<2x32xf32>
+  // CHECK:      kern.grid {
+  // CHECK-NEXT:   kern.chain 0 [2, 1] {
+  kern.grid {
+    kern.chain 0 [2, 1] {
+      // CHECK-NEXT: kern.launch @row_half grid [8, 1, 1](%{{.*}}, %{{.*}}) writes [1] {flops = 0 : i64, memory_bytes = 0 : i64, parts = array<i64: 2, 4>, splits = array<i64: 3, 3>, tiling = array<i64: 1, 32>, weight_bytes = 0 : i64}
+      kern.launch @row_half grid [8, 1, 1](%a, %b : memref<2x32xf32>, memref<2x32xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>, splits = array<i64: 3, 3>, tiling = array<i64: 1, 32>}
+    }
+  }
+  // CHECK:      kern.grid @group_0 {
+  // CHECK-NEXT:   kern.chain 0 [1, 8] {
+  // CHECK:        kern.chain 0 [1, 1] {
+  // CHECK:        kern.chain 1 [2, 2] {
+  // CHECK-NEXT:     kern.launch {{.*}} {alone,
+  // CHECK-NEXT:     kern.launch
+  kern.grid @group_0 {
+    kern.chain 0 [1, 8] {
+      kern.launch @row_half grid [8, 1, 1](%a, %b : memref<2x32xf32>, memref<2x32xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+    }
+    kern.chain 0 [1, 1] {
+      kern.launch @row_half grid [8, 1, 1](%a, %b : memref<2x32xf32>, memref<2x32xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+    kern.chain 1 [2, 2] {
+      kern.launch @row_half grid [2, 2, 2](%a, %b : memref<2x32xf32>, memref<2x32xf32>) writes [1] {alone, weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+      kern.launch @row_half grid [2, 2, 1](%a, %b : memref<2x32xf32>, memref<2x32xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 2>}
+    }
+  }
   return
 }

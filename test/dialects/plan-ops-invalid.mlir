@@ -33,6 +33,28 @@ plan.plan attributes {producer = "", math = "", fuse = ""} {
 
 // -----
 
+plan.plan attributes {producer = "", math = "", fuse = ""} {
+  plan.entry attributes {name = "e", kind = "DECODE", sequences = 1 : i64, tokens = 1 : i64, logit_rows = 1 : i64,
+                         arena_bytes = 0 : i64, ids = 0 : i64, seqs = 0 : i64, rows = 0 : i64, logits = 0 : i64} {
+    // group_c1
+    // expected-error@+1 {{expects chains in quadruples (launches, phase, rows, columns)}}
+    plan.group {kernel = 0 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1>}
+  }
+}
+
+// -----
+
+plan.plan attributes {producer = "", math = "", fuse = ""} {
+  plan.entry attributes {name = "e", kind = "DECODE", sequences = 1 : i64, tokens = 1 : i64, logit_rows = 1 : i64,
+                         arena_bytes = 0 : i64, ids = 0 : i64, seqs = 0 : i64, rows = 0 : i64, logits = 0 : i64} {
+    // group_c1
+    // expected-error@+1 {{expects chains in quadruples (launches, phase, rows, columns)}}
+    plan.group {kernel = 0 : i64, first = 0 : i64, chains = array<i64>}
+  }
+}
+
+// -----
+
 // Tables stand where the schema has them.
 // expected-error@+1 {{expects parent op 'plan.plan'}}
 plan.weight_file {path = "", size = 0 : i64, fingerprint = 0 : i64}

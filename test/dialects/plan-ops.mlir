@@ -16,9 +16,9 @@ plan.plan attributes {producer = "test", math = "bf16", fuse = "on"} {
                pieces = array<i64: 0, 256, 512>}
   // CHECK: plan.state {bytes_per_slot = 512 : i64, dtype = bf16, name = "latent", shape = array<i64: 64, 4>, tokens_per_row = 1 : i64}
   plan.state {name = "latent", dtype = bf16, shape = array<i64: 64, 4>, bytes_per_slot = 512 : i64, tokens_per_row = 1 : i64}
-  // CHECK: plan.kernel attributes {dims = array<i64: -1, 8>, {{.*}}op = "rowwise"{{.*}}} {
+  // CHECK: plan.kernel attributes {dims = array<i64: -1, 8>, {{.*}}op = "rowwise"{{.*}}tiles = 2 : i64} {
   plan.kernel attributes {name = "row", op = "rowwise", threads = 256 : i64, params = array<i64>, dims = array<i64: -1, 8>,
-                          operand_count = 1 : i64, result_count = 1 : i64} {
+                          operand_count = 1 : i64, result_count = 1 : i64, tiles = 2 : i64} {
     // CHECK-NEXT: plan.row_inst {a = 0 : i64, b = 0 : i64, coeff = array<i64: 8, 1>, dtype = f32, imm = 0.000000e+00 : f32, offset = 0 : i64, op = "LOAD"}
     plan.row_inst {op = "LOAD", a = 0 : i64, b = 0 : i64, imm = 0.0 : f32, coeff = array<i64: 8, 1>, offset = 0 : i64, dtype = f32}
   }
@@ -33,6 +33,8 @@ plan.plan attributes {producer = "test", math = "bf16", fuse = "on"} {
     // CHECK-NEXT: plan.launch {args = array<i64: 0, 0, 0, 3, 0, 1>, flops = 0 : i64, grid = array<i64: 1, 1, 1>, kernel = 0 : i64, memory_bytes = 0 : i64, origin = "x", weight_bytes = 0 : i64}
     plan.launch {kernel = 0 : i64, grid = array<i64: 1, 1, 1>, args = array<i64: 0, 0, 0, 3, 0, 1>, origin = "x",
                  weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+    // CHECK-NEXT: plan.group {chains = array<i64: 1, 0, 1, 1>, first = 0 : i64, kernel = 1 : i64}
+    plan.group {kernel = 1 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1, 1>}
     // CHECK-NEXT: plan.tap {after = 0 : i64, buffer = 0 : i64, name = "t"}
     plan.tap {name = "t", buffer = 0 : i64, after = 0 : i64}
   }

@@ -262,6 +262,7 @@ void parse_one(Inst& I, const string& text) {
   I.name = n;
   I.end = n == "s_endpgm";
   I.bar = n == "s_barrier_wait" || n == "s_barrier";
+  I.pause = n == "s_sleep";
   static const vector<string> skip = {"s_wait",   "s_delay_alu", "s_sendmsg",
                                       "s_setreg", "s_code_end",  "s_set_inst",
                                       "s_clause"};

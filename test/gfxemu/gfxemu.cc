@@ -10,6 +10,7 @@
 
 #include "test/gfxemu/decode.h"
 #include "test/gfxemu/machine.h"
+#include "test/gfxemu/schedule.h"
 #include "test/gfxemu/table.h"
 
 namespace gfxemu {
@@ -75,8 +76,7 @@ struct CodeObject::Image {
 
   void LoadElf(std::span<const std::byte> bytes);
   void Decode(std::span<const std::byte> bytes);
-  // Until its end, a barrier (true) or the end of its slice.
-  bool RunWave(Wave& wave, u64 limit, u64 slice) const;
+  Stop RunWave(Wave& wave, u64 limit, u64 slice) const;
 };
 
 void CodeObject::Image::LoadElf(std::span<const std::byte> bytes) {
@@ -180,11 +180,11 @@ void CodeObject::Image::Decode(std::span<const std::byte> bytes) {
   for (auto& [address, inst] : code) at[(address - first) / 4] = inst.get();
 }
 
-bool CodeObject::Image::RunWave(Wave& wave, u64 limit, u64 slice) const {
+Stop CodeObject::Image::RunWave(Wave& wave, u64 limit, u64 slice) const {
   for (;;) {
     const u64 place = wave.pc - u64(base) - first;
     if (place / 4 >= at.size() || !at[place / 4]) fail("jump to no code");
-    if (!slice--) return false;
+    if (!slice--) return Stop::kSlice;
     const Inst& inst = *at[place / 4];
     wave.pc += inst.size;
     if (++wave.n > limit) fail("instruction limit reached at " + inst.text);
@@ -203,8 +203,9 @@ bool CodeObject::Image::RunWave(Wave& wave, u64 limit, u64 slice) const {
     } else {
       inst.fn(wave, inst);
     }
-    if (wave.done) return false;
-    if (inst.bar) return true;
+    if (wave.done) return Stop::kEnd;
+    if (inst.bar) return Stop::kBarrier;
+    if (inst.pause) return Stop::kPause;
   }
 }
 
@@ -327,52 +328,27 @@ bool CodeObject::Run(const Launch& launch, std::string* error,
 
     const u64 blocks = u64{launch.grid[0]} * launch.grid[1] * launch.grid[2];
     const u32 count = (launch.threads + L - 1) / L;
-    vector<std::unique_ptr<Wave>> waves;
-    for (u32 i = 0; i < count; i++) waves.push_back(std::make_unique<Wave>());
-    vector<int> order(count);
-    for (u64 b = launch.first_block; b < std::min(blocks, launch.end_block);
-         b++) {
-      Group group;
-      group.lds.assign(descriptor.lds + launch.dynamic_lds, kPoisonByte);
-      group.ranges = &ranges;
-      group.gfx12 = true;
+    Schedule::Calls calls;
+    calls.start = [&](Block& block) {
+      block.group.lds.assign(descriptor.lds + launch.dynamic_lds, kPoisonByte);
+      block.group.ranges = &ranges;
+      block.group.gfx12 = true;
       for (u32 i = 0; i < count; i++) {
-        StartWave(*waves[i], group, descriptor, launch, b, i,
-                  u64(arguments.data()), u64(packet));
-        order[i] = int(i);
+        StartWave(*block.waves[i], block.group, descriptor, launch,
+                  block.number, i, u64(arguments.data()), u64(packet));
       }
-      vector<char> waiting(count, 0);
-      u64 state = launch.seed * 0x9E3779B97F4A7C15ull + b + 1;
-      const auto random = [&state] {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        return state;
-      };
-      for (bool live = true; live;) {
-        if (launch.seed) {
-          for (int i = int(count) - 1; i > 0; i--) {
-            std::swap(order[i], order[random() % (i + 1)]);
-          }
-        }
-        live = false;
-        bool ran = false;
-        for (int i : order) {
-          Wave& wave = *waves[i];
-          if (!wave.done && !waiting[i]) {
-            ran = true;
-            const u64 slice = launch.seed ? 1 + random() % 97 : ~u64{0};
-            waiting[i] = image_->RunWave(wave, launch.max_instructions, slice);
-          }
-          live |= !wave.done;
-        }
-        if (!ran) std::fill(waiting.begin(), waiting.end(), 0);
-      }
-      if (statistics) {
-        for (auto& wave : waves) statistics->instructions += wave->n;
-        statistics->waves += count;
-      }
-    }
+    };
+    calls.run = [&](Wave& wave, u64 slice) {
+      return image_->RunWave(wave, launch.max_instructions, slice);
+    };
+    calls.ended = [&](const Block& block) {
+      if (!statistics) return;
+      for (auto& wave : block.waves) statistics->instructions += wave->n;
+      statistics->waves += count;
+    };
+    Schedule(launch.first_block, std::min(blocks, launch.end_block),
+             launch.seed, count, std::move(calls))
+        .Run();
     return true;
   } catch (std::exception& e) {
     *error = launch.kernel + ": " + e.what();

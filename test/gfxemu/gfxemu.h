@@ -36,8 +36,10 @@ struct Launch {
   uint64_t first_block = 0;  // of the grid, x fastest
   uint64_t end_block = ~uint64_t{0};
   uint32_t dynamic_lds = 0;
-  // 0: waves one after the other, each up to its next barrier. Else: waves in
-  // random order for random stretches, the same for the same seed.
+  // 0: blocks one after the other, and waves, each up to its next barrier.
+  // Else: several blocks at the same time, started in random order, and waves
+  // in random order, the same for the same seed, by turns and by block for
+  // short stretches, for long ones, or up to their next barriers.
   uint64_t seed = 0;
   uint64_t max_instructions = uint64_t{1} << 32;  // a wave
 };
@@ -60,7 +62,8 @@ class CodeObject {
   std::vector<std::string> Missing() const;
 
   // False, with the reason, when a wave touched memory outside `memory`, LDS or
-  // scratch, reached an unknown instruction, or did not end. May be called from
+  // scratch, reached an unknown instruction, did not end, or
+  // when all blocks wait at s_sleep for ever. May be called from
   // several threads.
   bool Run(const Launch& launch, std::string* error,
            Statistics* statistics = nullptr) const;

@@ -43,15 +43,17 @@ MemoryRange All(const std::vector<T>& v) {
 
 // Runs a probe on x; y begins as zeros. Empty, or what went wrong.
 std::string Probe(const char* kernel, const std::vector<uint32_t>& x,
-                  std::vector<uint32_t>& y, uint64_t seed) {
+                  std::vector<uint32_t>& y, uint64_t seed,
+                  uint32_t blocks = 1) {
   const uint64_t args[] = {Address(x), Address(y)};
   const MemoryRange memory[] = {All(x), All(y)};
   Launch launch;
   launch.kernel = kernel;
+  launch.grid[0] = blocks;
   launch.args = args;
   launch.memory = memory;
   launch.seed = seed;
-  launch.max_instructions = 100000;
+  launch.max_instructions = 1000000;
   std::string error;
   return Probes().Run(launch, &error) ? "" : error;
 }
@@ -83,6 +85,40 @@ TEST(Gfxemu, FindsAMissingBarrier) {
     ASSERT_EQ(Probe("reverse_racing", Count(256), y, seed), "");
     EXPECT_FALSE(IsReversed(y)) << "seed " << seed;
   }
+}
+
+// Of seeds 0 to 19, those with which blocks 2 and 3 find what 0 and 1 left.
+int PhasesThatHold(const char* kernel) {
+  int hold = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<uint32_t> y(1024);
+    EXPECT_EQ(Probe(kernel, {0}, y, seed, 4), "") << "seed " << seed;
+    bool same = true;
+    for (uint32_t i = 0; i < 512; ++i) same &= y[512 + i] == i;
+    EXPECT_TRUE(same || seed != 0);
+    hold += same;
+  }
+  return hold;
+}
+
+TEST(Gfxemu, BlocksWaitForEachOther) {
+  EXPECT_EQ(PhasesThatHold("phases"), 20);
+}
+
+TEST(Gfxemu, FindsAMissingWaitBetweenBlocks) {
+  EXPECT_LT(PhasesThatHold("phases_no_wait"), 15);
+  EXPECT_LT(PhasesThatHold("phases_no_barrier"), 18);
+}
+
+TEST(Gfxemu, FindsADeadlock) {
+  std::vector<uint32_t> y(1);
+  for (uint64_t seed = 1; seed < 10; ++seed) {
+    EXPECT_EQ(Probe("backwards", {0}, y, seed, 2), "") << "seed " << seed;
+    EXPECT_THAT(Probe("backwards", {0}, y, seed, 1),
+                HasSubstr("deadlock: at s_sleep for ever: block 0"));
+  }
+  EXPECT_THAT(Probe("backwards", {0}, y, 0, 2),
+              HasSubstr("a block cannot wait for a later one"));
 }
 
 TEST(Gfxemu, FindsAccessOutsideOfMemory) {

@@ -116,7 +116,8 @@ struct Inst {
   int size = 4;
   vector<Opnd> o;
   i64 offset = 0, offset0 = 0, offset1 = 0;
-  bool clamp = 0, glc = 0, offen = 0, idxen = 0, bar = 0, end = 0;
+  bool clamp = 0, glc = 0, offen = 0, idxen = 0, bar = 0, end = 0,
+       pause = 0;
   int omod = 0;
   u32 op_sel = 0, op_sel_hi = 0, neg_lo = 0, neg_hi = 0;
   bool has_osh = 0;

@@ -47,6 +47,45 @@ KERNEL(endless, 256)(const u32* x, u32* y) {
   y[0] = 1;
 }
 
+// Blocks 0 and 1 set y, blocks 2 and 3 wait for both and each copy what one of
+// them set. x counts the blocks that have ended.
+template <bool kBarrier, bool kWait>
+static __attribute__((device)) void Phases(u32* x, u32* y) {
+  const u32 block = __builtin_amdgcn_workgroup_id_x();
+  if (block < 2) {
+    y[block * 256 + THREAD] = block * 256 + THREAD;
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    if (kBarrier) Barrier();
+    if (THREAD == 0) {
+      __scoped_atomic_fetch_add(x, 1u, __ATOMIC_RELAXED,
+                                __MEMORY_SCOPE_DEVICE);
+    }
+    return;
+  }
+  if (kWait && THREAD == 0) {
+    while (__scoped_atomic_load_n(x, __ATOMIC_RELAXED,
+                                  __MEMORY_SCOPE_DEVICE) < 2) {
+      __builtin_amdgcn_s_sleep(1);
+    }
+  }
+  Barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  y[block * 256 + THREAD] = y[(block - 2) * 256 + THREAD];
+}
+
+KERNEL(phases, 256)(u32* x, u32* y) { Phases<true, true>(x, y); }
+KERNEL(phases_no_barrier, 256)(u32* x, u32* y) { Phases<false, true>(x, y); }
+KERNEL(phases_no_wait, 256)(u32* x, u32* y) { Phases<true, false>(x, y); }
+
+// Block 0 waits for block 1.
+KERNEL(backwards, 256)(u32* x, u32*) {
+  if (__builtin_amdgcn_workgroup_id_x() == 1) {
+    *(volatile u32*)x = 1;
+  } else {
+    while (*(volatile u32*)x == 0) __builtin_amdgcn_s_sleep(1);
+  }
+}
+
 // d = a b for 16 x 16 matrices, a [row][k] and b [column][k] in bf16. Lane l
 // holds row (column) l % 16 of a (b) from k = 8 (l / 16) on; element i of its
 // result is at row 8 (l / 16) + i, column l % 16.

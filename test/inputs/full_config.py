@@ -1,6 +1,7 @@
 """Checks `glmc --json` of the released configuration.
 
-    full_config.py SUMMARY --fuse on|off [--launches N] [--fewer-than SUMMARY]
+    full_config.py SUMMARY --fuse on|off [--launches N] [--at-most N]
+                            [--fewer-than SUMMARY]
 """
 
 import argparse
@@ -26,6 +27,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("summary")
 parser.add_argument("--fuse", required=True)
 parser.add_argument("--launches", type=int)
+parser.add_argument("--at-most", type=int)
 parser.add_argument("--fewer-than")
 args = parser.parse_args()
 summary = load(args.summary)
@@ -47,6 +49,9 @@ check(f"state_bytes_per_sequence is {summary['state_bytes_per_sequence']}",
       summary["state_bytes_per_sequence"] == STATE_BYTES_PER_SEQUENCE)
 if args.launches is not None:
     check(f"launches are {summary['launches']}", summary["launches"] == args.launches)
+if args.at_most is not None:
+    check(f"launches {summary['launches']} are more than {args.at_most}",
+          summary["launches"] <= args.at_most)
 if args.fewer_than:
     other = load(args.fewer_than)
     check(f"launches {summary['launches']} are not fewer than {other['launches']}",

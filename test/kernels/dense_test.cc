@@ -1,5 +1,7 @@
 // Products of rows with weights: linear, head_linear, expert_linear.
 
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "glm/expert_linear.h"
@@ -58,6 +60,136 @@ TEST(Linear, F32Weights) {
   CheckLinear(linear_f32, linear_f32_params, false);
   CheckLinear(linear_f32_tile, linear_f32_tile_params, true);
 }
+
+// ------------------------------------------------------- linear, quantised
+
+// Forms 3 (int4) and 4 (int8). Memory of codes, 16-byte aligned as the plan
+// keeps it, and scales of both signs.
+struct Coded {
+  alignas(16) std::array<uint8_t, 128 << 10> codes;
+  int64_t size;  // bytes of codes
+  Memory scales;
+  std::vector<float> values;
+};
+
+std::unique_ptr<Coded> MakeCoded(const std::vector<int64_t>& p) {
+  const int64_t outputs = p[3], columns = p[4], group = p[6];
+  const bool bytes = p[5] == kernel::kDenseInt8;
+  const int64_t size =
+      bytes ? outputs * columns : CeilDiv(columns, 8) * outputs * 4;
+  auto made = std::make_unique<Coded>(
+      Coded{{},
+            size,
+            Random(F16, CeilDiv(columns, group) * outputs, 9, -0.1f, 0.1f),
+            std::vector<float>(outputs * columns)});
+  std::minstd_rand random(5);
+  for (int64_t i = 0; i < size; ++i) {
+    const uint8_t code = uint8_t(uint32_t(random()) * 2654435761u >> 24);
+    made->codes[i] = bytes && code == 128 ? 127 : code;  // -128 is no code
+  }
+  const std::vector<float> scales = made->scales.Wide();
+  if (bytes) {
+    const auto* codes = reinterpret_cast<const int8_t*>(made->codes.data());
+    reference::DequantizeInt8({codes, size_t(size)}, scales, outputs, columns,
+                              group, made->values);
+  } else {
+    std::vector<int32_t> words(size / 4);
+    memcpy(words.data(), made->codes.data(), size);
+    reference::DequantizeGptq4(words, scales, outputs, columns, group,
+                               made->values);
+  }
+  return made;
+}
+
+void CheckCoded(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                bool tile) {
+  const std::unique_ptr<Coded> coded = MakeCoded(p);
+  const int64_t outputs = p[3], columns = p[4];
+  for (const Batch& batch : Batches()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const auto grid = tile ? std::vector<int64_t>{CeilDiv(outputs, 64),
+                                                  CeilDiv(batch.rows(), 128)}
+                           : std::vector<int64_t>{CeilDiv(outputs, 32)};
+    KernelCase("linear", entry, p, grid)
+        .Reachable(coded->codes.data(), coded->size)
+        .Reachable(coded->scales.bytes.data(), coded->scales.bytes.size())
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
+        .Table({reinterpret_cast<uint64_t>(coded->codes.data()),
+                reinterpret_cast<uint64_t>(coded->scales.bytes.data())},
+               coded->values)
+        .Tensor(Memory(p[2], batch.rows() * outputs))
+        .Check();
+  }
+}
+
+TEST(LinearInt4, WholeGroups) {
+  CheckCoded(linear_q4, linear_q4_params, false);
+  CheckCoded(linear_q4_tile, linear_q4_tile_params, true);
+}
+TEST(LinearInt4, OddSizes) {
+  CheckCoded(linear_q4_odd, linear_q4_odd_params, false);
+  CheckCoded(linear_q4_odd_tile, linear_q4_odd_tile_params, true);
+}
+TEST(LinearInt4, SmallGroups) {
+  CheckCoded(linear_q4_small, linear_q4_small_params, false);
+  CheckCoded(linear_q4_small_tile, linear_q4_small_tile_params, true);
+}
+TEST(LinearInt8, WholeGroups) {
+  CheckCoded(linear_q8, linear_q8_params, false);
+  CheckCoded(linear_q8_tile, linear_q8_tile_params, true);
+}
+TEST(LinearInt8, OddSizes) {
+  CheckCoded(linear_q8_odd, linear_q8_odd_params, false);
+  CheckCoded(linear_q8_odd_tile, linear_q8_odd_tile_params, true);
+}
+TEST(LinearInt8, SmallGroups) {
+  CheckCoded(linear_q8_small, linear_q8_small_params, false);
+  CheckCoded(linear_q8_small_tile, linear_q8_small_tile_params, true);
+}
+
+// ------------------------------------------------- linear_parts, sum_parts
+
+// T = 1, 3, 8, 12, and every row valid.
+std::vector<Batch> FewRows() {
+  return {Batch::Ragged(1, 1), Batch::Ragged(3, 1), Batch::Ragged(2, 4),
+          Batch::Ragged(3, 4), Batch::Whole(12)};
+}
+
+void CheckParts(KernelCase::Entry entry, const std::vector<int64_t>& p) {
+  for (const Batch& batch : FewRows()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    const int64_t outputs = p[2], columns = p[3], parts = p[5];
+    KernelCase("linear_parts", entry, p, {parts})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
+        .Tensor(Random(p[1], outputs * columns, 2))
+        .Tensor(Memory(F32, batch.rows() * parts * outputs))
+        .Check();
+  }
+}
+
+TEST(LinearParts, OddOutputs) { CheckParts(parts_odd, parts_odd_params); }
+TEST(LinearParts, ManyParts) { CheckParts(parts_wide, parts_wide_params); }
+TEST(LinearParts, PartsOfEachHead) {
+  CheckParts(parts_heads, parts_heads_params);
+  CheckParts(parts_narrow, parts_narrow_params);
+}
+
+void CheckSums(KernelCase::Entry entry, const std::vector<int64_t>& p) {
+  for (const Batch& batch : FewRows()) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    KernelCase("sum_parts", entry, p, {batch.rows()})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(F32, batch.rows() * p[1] * p[2], 1)))
+        .Tensor(Memory(p[0], batch.rows() * p[2]))
+        .Check();
+  }
+}
+
+TEST(SumParts, OddSizes) { CheckSums(sums_odd, sums_odd_params); }
+TEST(SumParts, ManyParts) { CheckSums(sums_wide, sums_wide_params); }
+TEST(SumParts, OneOutput) { CheckSums(sums_one, sums_one_params); }
 
 // -------------------------------------------------------------- head_linear
 

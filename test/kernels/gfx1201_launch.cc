@@ -1,5 +1,6 @@
 #include "test/kernels/gfx1201_launch.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -29,9 +30,9 @@ const gfxemu::CodeObject& DeviceKernels() {
 void LaunchKernel(KernelEntry entry, const std::vector<uint64_t>& words,
                   const uint32_t* grid, uint64_t begin, uint64_t end,
                   const Visible& visible, uint32_t seed) {
-  // device_kernels.hip gives each kernel 16 arguments.
+  // device_kernels.hip gives each kernel 16 arguments, groups more.
   std::vector<uint64_t> args = words;
-  args.resize(16, ~uint64_t{0});
+  args.resize(std::max<size_t>(16, args.size()), ~uint64_t{0});
   gfxemu::Launch launch;
   launch.kernel = entry.name;
   launch.grid = {grid[0], grid[1], grid[2]};
@@ -41,7 +42,7 @@ void LaunchKernel(KernelEntry entry, const std::vector<uint64_t>& words,
   launch.end_block = end;
   launch.seed = seed;
   std::string error;
-  ASSERT_TRUE(DeviceKernels().Run(launch, &error)) << error;
+  ASSERT_TRUE(DeviceKernels().Run(launch, &error)) << error << "; seed " << seed;
 }
 
 }  // namespace glm

@@ -13,6 +13,7 @@
   const std::vector<int64_t> name##_params = {__VA_ARGS__};
 
 #define ROWWISE_KERNEL(name, body) const ::glm::KernelEntry name = {#name};
+#define GROUP_KERNEL(name, body, words) ROWWISE_KERNEL(name, body)
 
 namespace glm {
 
@@ -20,8 +21,8 @@ struct KernelEntry {
   const char* name;
 };
 
-// One wave after the other, then random schedules.
-inline constexpr uint32_t kLaunchOrders = 3;
+// One wave after the other, then random schedules of each kind (gfxemu.h).
+inline constexpr uint32_t kLaunchOrders = 7;
 
 // Memory that a kernel may touch; anything else is an error.
 struct Visible {

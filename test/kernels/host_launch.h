@@ -11,6 +11,7 @@
   const std::vector<int64_t> name##_params = {__VA_ARGS__};
 
 #define ROWWISE_KERNEL(name, body) GLM_KERNEL(name, 256, 0, body)
+#define GROUP_KERNEL(name, body, words) GLM_KERNEL(name, 256, 0, body)
 
 namespace glm {
 

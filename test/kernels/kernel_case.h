@@ -5,7 +5,9 @@
 // `KernelCase` runs one kernel of the templates and the reference function of
 // its op on equal memory and compares everything that either could write. The
 // blocks of the kernel run in random ranges in random order, and on an emulator
-// its waves do, several times: the bytes must be equal each time.
+// its waves do, several times: the bytes must be equal each time. The seeds are
+// the same in every run of a test; --gtest_shuffle draws others, and
+// --gtest_random_seed beside it, which it prints, draws those again.
 //
 //   KERNEL(linear_odd, Linear, F32, BF16, F32, 37, 83)
 //   KernelCase c("linear", linear_odd, linear_odd_params, {2});
@@ -198,7 +200,12 @@ class KernelCase {
     for (size_t i = 0; i < got.size(); ++i) {
       if (!got[i].scalar && !got[i].constant) Compare(i, got[i], want[i]);
     }
-    for (uint32_t seed = 1; seed < kLaunchOrders; ++seed) {
+    const uint32_t base =
+        GTEST_FLAG_GET(shuffle)
+            ? uint32_t(testing::UnitTest::GetInstance()->random_seed())
+            : 0;
+    for (uint32_t order = 1; order < kLaunchOrders; ++order) {
+      const uint32_t seed = base * kLaunchOrders + order;
       const std::vector<Given> again = RunInOrder(seed);
       for (size_t i = 0; i < got.size(); ++i) {
         ASSERT_EQ(got[i].bytes, again[i].bytes)

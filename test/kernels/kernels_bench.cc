@@ -7,6 +7,7 @@
 
 #include "benchmark/benchmark.h"
 #include "glm/delta_rule.h"
+#include "glm/delta_rule_chunk.h"
 #include "glm/expert_linear.h"
 #include "glm/linear.h"
 #include "glm/top_k.h"
@@ -21,7 +22,9 @@ GLM_KERNEL(experts, 256, 7,
            glm::kernel::ExpertLinear<0, 2, 1, 0, 8, 8, 1024, 1024, 128, 0>)
 GLM_KERNEL(experts_tile, 256, 7,
            glm::kernel::ExpertLinearTile<0, 2, 1, 0, 8, 8, 1024, 1024, 128, 0>)
-GLM_KERNEL(delta, 256, 12, glm::kernel::DeltaRule<0, 0, 8, 128, 128>)
+GLM_KERNEL(delta, 256, 12, glm::kernel::DeltaRule<0, 0, 64, 128, 128>)
+GLM_KERNEL(delta_chunk, 256, 12,
+           glm::kernel::DeltaRuleChunk<0, 0, 64, 128, 128>)
 GLM_KERNEL(top_pools, 256, 6, glm::kernel::TopK<512, 0>)
 GLM_KERNEL(top_experts, 256, 6, glm::kernel::TopK<8, 0>)
 
@@ -97,20 +100,22 @@ BENCHMARK_CAPTURE(Experts, tile, experts_tile, true)
     ->Arg(64)
     ->Arg(128);
 
-void Delta(benchmark::State& state) {
+void Delta(benchmark::State& state, Entry entry, uint32_t blocks) {
   const uint64_t rows = state.range(0);
-  constexpr uint64_t kHeads = 8, kDim = 128;
-  const auto q = Random(rows * kHeads * kDim);
+  constexpr uint32_t kHeads = 64, kDim = 128;
+  auto q = Random(rows * kHeads * kDim);
+  for (float& v : q) v *= 0.25f;  // keys of length 1, about
   std::vector<float> g(q.size(), -0.1f), beta(rows * kHeads, 0.5f);
   std::vector<float> memory(kHeads * kDim * kDim), o(q.size());
   const int32_t seqs[] = {0, 1, int32_t(rows), 0};
-  Time(state, delta,
+  Time(state, entry,
        {Word(seqs), rows, rows, 1, Word(q.data()), Word(q.data()),
         Word(q.data()), Word(g.data()), Word(beta.data()), Word(memory.data()),
         memory.size() * 4, Word(o.data())},
-       {kHeads, 1}, 8.0 * memory.size(), 7.0 * rows * memory.size());
+       {kHeads * blocks, 1}, 8.0 * memory.size(), 7.0 * rows * memory.size());
 }
-BENCHMARK(Delta)->Arg(1)->Arg(256);
+BENCHMARK_CAPTURE(Delta, tokens, delta, 1)->Arg(1)->Arg(32)->Arg(256);
+BENCHMARK_CAPTURE(Delta, chunks, delta_chunk, 2)->Arg(32)->Arg(256);
 
 void TopK(benchmark::State& state, Entry entry, uint64_t k) {
   const uint64_t columns = state.range(0);

@@ -1,11 +1,10 @@
-// The vocabulary's numbers, and the kernels that pick and balance rows.
+// The vocabulary's numbers, and the kernels that move and balance rows.
 
 #include <cmath>
 #include <vector>
 
 #include "glm/rows.h"
 #include "glm/sinkhorn.h"
-#include "glm/top_k.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/reference/program_builder.h"
@@ -104,58 +103,6 @@ TEST(Rows, TakeCols) {
       .Check();
 }
 
-// -------------------------------------------------------------------- top_k
-
-void CheckTopK(KernelCase::Entry entry, const std::vector<int64_t>& params,
-               const Batch& batch, const Memory& scores) {
-  const int64_t columns = scores.size() / batch.rows();
-  KernelCase("top_k", entry, params, {batch.rows()})
-      .Rows(batch)
-      .Tensor(scores)
-      .Integer(columns)
-      .Ints(std::vector<int32_t>(batch.rows() * params[0], 7))
-      .Check();
-}
-
-TEST(TopK, Experts) {
-  const Batch batch = Batch::Ragged(3, 8);
-  CheckTopK(top_experts, top_experts_params, batch,
-            batch.Poisoned(Random(F32, batch.rows() * 288, 1)));
-}
-
-TEST(TopK, PoolsOfALongContext) {
-  Batch batch = Batch::Ragged(1, 3, 4 * 32768 - 5);
-  CheckTopK(top_pools, top_pools_params, batch,
-            Random(F32, 3 * 32768, 1, -2.0f, 50.0f));
-}
-
-TEST(TopK, FewerCandidatesThanPlaces) {
-  for (int32_t position : {0, 2, 3, 40, 63, 64, 65, 200}) {
-    const Batch batch = Batch::Ragged(3, 3, position);
-    CheckTopK(top_few, top_few_params, batch,
-              Random(F32, batch.rows() * 60, 1));
-  }
-}
-
-TEST(TopK, TiesZerosInfinitiesAndNan) {
-  const float kinds[] = {0.0f, -0.0f, NAN,   -INFINITY, INFINITY,
-                         1.0f, 1.0f,  -1.0f, 0x1p-149f, -0x1p-149f};
-  for (uint32_t seed = 0; seed < 50; ++seed) {
-    std::minstd_rand random(seed + 1);
-    const int64_t columns = 5 + random() % 40;
-    Memory scores(F32, 2 * columns);
-    for (int64_t i = 0; i < scores.size(); ++i) {
-      scores.Set(i, kinds[random() % std::size(kinds)]);
-    }
-    CheckTopK(top_experts, top_experts_params, Batch::Whole(2), scores);
-  }
-}
-
-TEST(TopK, AllEqualKeepsTheFirst) {
-  const Batch batch = Batch::Ragged(1, 1, 4 * 700);
-  CheckTopK(top_pools, top_pools_params, batch, Memory(F32, 700, 0.0f));
-}
-
 // ----------------------------------------------------------------- sinkhorn
 
 TEST(Sinkhorn, Maps) {
@@ -196,6 +143,30 @@ TEST(Rowwise, NormAndMax) {
       .Tensor(Memory(F32, batch.rows() * 75))
       .Tensor(Memory(F32, batch.rows()))
       .Check(&program);
+}
+
+TEST(Rowwise, TiledGate) {
+  using reference::RowOp;
+  reference::RowProgram program;
+  program.dims = {-1, 3, 150};
+  program.operand_count = 2;
+  program.result_count = 1;
+  program.code = {
+      {.op = RowOp::kLoad, .a = 0, .coeff = {450, 150, 1}},
+      {.op = RowOp::kSigmoid, .a = 0},
+      {.op = RowOp::kLoad, .a = 1, .coeff = {0, 0, 1}},
+      {.op = RowOp::kMul, .a = 1, .b = 2},
+      {.op = RowOp::kStore, .a = 0, .b = 3, .coeff = {450, 150, 1}},
+  };
+  for (const Batch& batch :
+       {Batch::Ragged(1, 1), Batch::Ragged(3, 5), Batch::Whole(4)}) {
+    KernelCase("rowwise", tiled_gate, {}, {batch.rows() * 3 * 3})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(BF16, batch.rows() * 450, 1)))
+        .Tensor(Random(BF16, 150, 2))
+        .Tensor(Memory(F32, batch.rows() * 450))
+        .Check(&program);
+  }
 }
 
 }  // namespace

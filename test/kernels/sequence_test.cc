@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "glm/delta_rule.h"
 #include "glm/index_scores.h"
 #include "glm/kpool.h"
 #include "glm/latent_append.h"
@@ -56,8 +55,7 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
     const Memory state =
         batch.table[1] == 0 ? Memory(p[0], batch.slots() * channels * past, NAN)
                             : Random(p[0], batch.slots() * channels * past, 3);
-    KernelCase("short_conv", entry, p,
-               {CeilDiv(channels, 256), batch.sequences})
+    KernelCase("short_conv", entry, p, {p[5], batch.sequences})
         .Rows(batch)
         .Integer(batch.sequences)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * channels, 1)))
@@ -69,39 +67,14 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
 }
 
 TEST(ShortConv, OddChannels) { CheckConv(conv_odd, conv_odd_params); }
+TEST(ShortConv, LastColumnIsSmaller) {
+  CheckConv(conv_uneven, conv_uneven_params);
+}
+TEST(ShortConv, ColumnOfAHead) { CheckConv(conv_head, conv_head_params); }
+TEST(ShortConv, ColumnOfOneChannel) {
+  CheckConv(conv_single, conv_single_params);
+}
 TEST(ShortConv, Bf16) { CheckConv(conv_bf16, conv_bf16_params); }
-
-// --------------------------------------------------------------- delta_rule
-
-void CheckDelta(KernelCase::Entry entry, const std::vector<int64_t>& p,
-                float low_gate) {
-  for (const Batch& batch : Batches()) {
-    SCOPED_TRACE(Name(batch));
-    const int64_t heads = p[2], depth = p[3], width = p[4];
-    const int64_t rows = batch.rows() * heads;
-    const int64_t state_size = batch.slots() * heads * depth * width;
-    const float unit = 1.0f / std::sqrt(float(depth));
-    KernelCase("delta_rule", entry, p, {heads, batch.sequences})
-        .Rows(batch)
-        .Integer(batch.sequences)
-        .Tensor(batch.Poisoned(Random(p[0], rows * depth, 1, -unit, unit)))
-        .Tensor(batch.Poisoned(Random(p[0], rows * depth, 2, -unit, unit)))
-        .Tensor(batch.Poisoned(Random(p[0], rows * width, 3)))
-        .Tensor(batch.Poisoned(Random(F32, rows * depth, 4, low_gate, 0.0f)))
-        .Tensor(batch.Poisoned(Random(F32, rows, 5, 0.0f, 1.0f)))
-        .State(batch.table[1] == 0 ? Memory(F32, state_size, NAN)
-                                   : Random(F32, state_size, 6),
-               batch.slots())
-        .Tensor(Memory(p[1], rows * width))
-        .Check();
-  }
-}
-
-TEST(DeltaRule, OddSizes) { CheckDelta(delta_odd, delta_odd_params, -0.5f); }
-TEST(DeltaRule, HeadsAsReleased) {
-  CheckDelta(delta_wide, delta_wide_params, -1.0f);
-}
-TEST(DeltaRule, Bf16) { CheckDelta(delta_bf16, delta_bf16_params, -5.0f); }
 
 // ------------------------------------------------------------ latent_append
 
@@ -166,7 +139,7 @@ TEST(KPool, ChunksDoNotMatter) {
            std::initializer_list<const Memory*>{&k, &g, &ape, &tail, &pools}) {
         visible.Add(m->bytes.data(), m->bytes.size());
       }
-      LaunchKernel(pool_f32, words, grid, 0, 1, visible, 0);
+      LaunchKernel(pool_f32, words, grid, 0, 1, visible, uint32_t(position));
       position += length;
     }
     return pools.bytes;

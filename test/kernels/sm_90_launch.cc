@@ -176,10 +176,11 @@ void LaunchKernel(KernelEntry entry, const std::vector<uint64_t>& words,
   Driver& driver = Driver::Get();
   Copies copies(visible);
   copies.Upload();
-  // device_kernels.hip gives each kernel 16 arguments, in one struct.
+  // device_kernels.hip gives each kernel 16 arguments, groups more, in one
+  // struct.
   std::vector<uint64_t> args;
   for (uint64_t word : words) args.push_back(copies.TranslatedArgument(word));
-  args.resize(16, ~uint64_t{0});
+  args.resize(std::max<size_t>(16, args.size()), ~uint64_t{0});
   void* parameters[] = {args.data()};
   driver.Check(
       driver.launch(driver.Kernel(entry.name), grid[0], grid[1], grid[2], 256,

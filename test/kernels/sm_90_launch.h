@@ -12,6 +12,7 @@
   const std::vector<int64_t> name##_params = {__VA_ARGS__};
 
 #define ROWWISE_KERNEL(name, body) const ::glm::KernelEntry name = {#name};
+#define GROUP_KERNEL(name, body, words) ROWWISE_KERNEL(name, body)
 
 namespace glm {
 

@@ -275,13 +275,16 @@ func.func @user_between(%x: tensor<2x8xf32>, %w: tensor<8x8xbf16>) -> tensor<2x8
 
 // -----
 
-// Negative: a tap between the two counts as a reader.
+// A tap between the two has no launch of its own: the row is stored for it, and the tap
+// waits for the fused operation. Taps keep their order.
 
 #id = affine_map<(t, c) -> (t, c)>
 // CHECK-LABEL: func.func @tap_between
-// CHECK:         glm.rowwise
-// CHECK:         glm.tap
-// CHECK:         glm.rowwise
+// CHECK:         %[[Y:.*]]:2 = glm.rowwise [2, 8]
+// CHECK-NOT:     glm.rowwise
+// CHECK:         glm.tap "a" %[[Y]]#0
+// CHECK-NEXT:    glm.tap "again" %[[Y]]#0
+// CHECK-NEXT:    return %[[Y]]#1
 func.func @tap_between(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %a = glm.rowwise [2, 8] ins(%x : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
   ^bb0(%e: f32):
@@ -289,13 +292,85 @@ func.func @tap_between(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
     glm.yield %0 : f32
   }
   glm.tap "a" %a : tensor<2x8xf32>
-  // expected-remark@+1 {{Remark="another operation between the two reads the row"}}
+  glm.tap "again" %a : tensor<2x8xf32>
+  // expected-remark@+1 {{joined}}
   %b = glm.rowwise [2, 8] ins(%a : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
   ^bb0(%e: f32):
     %0 = math.exp %e : f32
     glm.yield %0 : f32
   }
   return %b : tensor<2x8xf32>
+}
+
+// -----
+
+// Negative: pointwise work on a product's result can run in the product's blocks; a
+// reduction of the whole row cannot, and does not take it along.
+
+#id = affine_map<(t, c) -> (t, c)>
+// CHECK-LABEL: func.func @after_a_product
+// CHECK:         glm.linear
+// CHECK-COUNT-2: glm.rowwise
+func.func @after_a_product(%x: tensor<2x8xf32>, %w: tensor<8x8xbf16>) -> tensor<2x8xf32> {
+  %l = glm.linear %x, %w : (tensor<2x8xf32>, tensor<8x8xbf16>) -> tensor<2x8xf32>
+  %a = glm.rowwise [2, 8] ins(%l, %x : tensor<2x8xf32>, tensor<2x8xf32>) maps [#id, #id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32, %f: f32):
+    %0 = arith.addf %e, %f : f32
+    glm.yield %0 : f32
+  }
+  // expected-remark@+1 {{Remark="the producer follows a product column by column, the consumer needs the whole row"}}
+  %b = glm.rowwise [2, 8] ins(%a : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32):
+    %0 = glm.row_reduce "add" %e
+    %1 = arith.mulf %e, %0 : f32
+    glm.yield %1 : f32
+  }
+  return %b : tensor<2x8xf32>
+}
+
+// -----
+
+// After a product, pointwise joins pointwise, and a reduction joins a reduction.
+
+#id = affine_map<(t, c) -> (t, c)>
+// CHECK-LABEL: func.func @products_of_a_kind
+// CHECK:         glm.rowwise
+// CHECK:           math.exp
+// CHECK:           glm.sigmoid
+// CHECK-NOT:     glm.rowwise
+// CHECK:         glm.linear
+// CHECK:         glm.rowwise
+// CHECK-COUNT-2:   glm.row_reduce
+// CHECK-NOT:     glm.rowwise
+// CHECK:         return
+func.func @products_of_a_kind(%x: tensor<2x8xf32>, %w: tensor<8x8xbf16>) -> tensor<2x8xf32> {
+  %l = glm.linear %x, %w : (tensor<2x8xf32>, tensor<8x8xbf16>) -> tensor<2x8xf32>
+  %a = glm.rowwise [2, 8] ins(%l : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32):
+    %0 = math.exp %e : f32
+    glm.yield %0 : f32
+  }
+  // expected-remark@+1 {{joined}}
+  %b = glm.rowwise [2, 8] ins(%a : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32):
+    %0 = glm.sigmoid %e
+    glm.yield %0 : f32
+  }
+  %m = glm.linear %b, %w : (tensor<2x8xf32>, tensor<8x8xbf16>) -> tensor<2x8xf32>
+  %c = glm.rowwise [2, 8] ins(%m : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32):
+    %0 = glm.row_reduce "add" %e
+    %1 = arith.mulf %e, %0 : f32
+    glm.yield %1 : f32
+  }
+  // expected-remark@+1 {{joined}}
+  %d = glm.rowwise [2, 8] ins(%c : tensor<2x8xf32>) maps [#id] outs [#id] targets [0] -> (tensor<2x8xf32>) {
+  ^bb0(%e: f32):
+    %0 = glm.row_reduce "max" %e
+    %1 = arith.divf %e, %0 : f32
+    glm.yield %1 : f32
+  }
+  return %d : tensor<2x8xf32>
 }
 
 // -----

@@ -20,6 +20,10 @@ module attributes {
   // The codes of a quantised weight are words of 32 bits.
   // CHECK-NEXT: plan.weight {dtype = i32, form = "EXPERTS_GPTQ4", group = 16 : i64, name = "codes", pieces = array<i64>, shape = array<i64: 2, 8, 32>}
   glm.weight @codes experts : tensor<2x8x32xi4, #glm.group_quant<group = 16>>
+  // CHECK-NEXT: plan.weight {dtype = i32, form = "DENSE_GPTQ4", group = 16 : i64, name = "int4", pieces = array<i64: 0, 0, 128, 0, 128, 32>, shape = array<i64: 8, 32>}
+  glm.weight @int4 : tensor<8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 0, 128, 32]
+  // CHECK-NEXT: plan.weight {dtype = i32, form = "DENSE_INT8", group = 128 : i64, name = "int8", pieces = array<i64>, shape = array<i64: 8, 32>}
+  glm.weight @int8 : tensor<8x32xi8, #glm.group_quant<group = 128>>
   // A slot is rounded up to 256 bytes.
   // CHECK-NEXT: plan.state {bytes_per_slot = 256 : i64, dtype = f32, name = "window", shape = array<i64: 8, 3>, tokens_per_row = 0 : i64}
   glm.state @window : tensor<8x3xf32>
@@ -81,6 +85,64 @@ module attributes {
     kern.tap "logits" %y : memref<2x8xf32>
     return
   }
+}
+
+// -----
+
+// A grid is its launches in order and a group over them: quadruples (launches, phase,
+// rows, columns). A launch outside of grids counts as well; a tap after a grid shows what
+// the grid's last launch left.
+
+// CHECK:      plan.kernel attributes {{{.*}}name = "group_1", op = "group"
+kern.kernel @group_1 "group" template "" params [] threads 256 {}
+// CHECK:      plan.kernel attributes {{{.*}}name = "k"
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+// CHECK:      plan.kernel attributes {{{.*}}name = "row_x4", {{.*}}threads = 256 : i64, tiles = 4 : i64}
+kern.kernel @row_x4 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 4 {
+  %0 = kern.load 0 [8, 1] + 0 : f32
+  kern.store %0 to 1 [8, 1] + 0 : f32
+}
+// CHECK:      plan.entry
+// CHECK:        plan.buffer {{.*}}name = "x"
+// CHECK-NEXT:   plan.launch {{{.*}}kernel = 1 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 1, 8, 1>, kernel = 1 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 4, 1, 1>, kernel = 2 : i64
+// CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 2, 1, 1>, kernel = 1 : i64
+// CHECK-NEXT:   plan.group {chains = array<i64: 2, 0, 1, 4, 1, 1, 2, 1>, first = 1 : i64, kernel = 0 : i64}
+// CHECK-NEXT:   plan.tap {after = 3 : i64, buffer = 0 : i64, name = "t"}
+// CHECK-NEXT:   plan.launch
+// CHECK-NOT:    plan.group
+func.func @groups() {
+  %x = kern.alloc "x" {offset = 0 : i64, first = 0 : i64, last = 4 : i64} : memref<1x8xf32>
+  kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  kern.grid @group_1 {
+    kern.chain 0 [1, 4] {
+      kern.launch @k grid [1, 8, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+      kern.launch @row_x4 grid [4, 1, 1](%x, %x : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+    kern.chain 1 [2, 1] {
+      kern.launch @k grid [2, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 1>}
+    }
+  }
+  kern.tap "t" %x : memref<1x8xf32>
+  kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
+// Negative: a grid that no kernel was made for.
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @not_outlined() {
+  %x = kern.alloc "x" {offset = 0 : i64, first = 0 : i64, last = 0 : i64} : memref<1x8xf32>
+  // expected-error@+1 {{has no kernel; run --glm-outline-grids first}}
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [1, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  return
 }
 
 // -----

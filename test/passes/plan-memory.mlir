@@ -96,9 +96,58 @@ func.func @largest_first() {
 
 // -----
 
+// The chain once more, with the second and third launch in one grid. Their blocks may run
+// at the same time, so that a, b and c all live from the grid's first launch to its last;
+// only d finds room again. A tap after the grid sees what its last launch left.
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+// CHECK-LABEL: func.func @grid
+// CHECK-SAME:    glm.arena_bytes = 12288 : i64
+func.func @grid() {
+  // CHECK-NEXT: kern.alloc "a" {first = 0 : i64, last = 2 : i64, offset = 0 : i64}
+  %a = kern.alloc "a" : memref<1024xf32>
+  // CHECK-NEXT: kern.alloc "b" {first = 1 : i64, last = 2 : i64, offset = 4096 : i64}
+  %b = kern.alloc "b" : memref<1024xf32>
+  // CHECK-NEXT: kern.alloc "c" {first = 1 : i64, last = 3 : i64, offset = 8192 : i64}
+  %c = kern.alloc "c" : memref<1024xf32>
+  // CHECK-NEXT: kern.alloc "d" {first = 3 : i64, last = 3 : i64, offset = 0 : i64}
+  %d = kern.alloc "d" : memref<1024xf32>
+  kern.launch @k grid [1, 1, 1](%a : memref<1024xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @k grid [1, 1, 1](%a, %b : memref<1024xf32>, memref<1024xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+    kern.chain 1 [1, 1] {
+      kern.launch @k grid [1, 1, 1](%b, %c : memref<1024xf32>, memref<1024xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  kern.tap "b" %b : memref<1024xf32>
+  kern.launch @k grid [1, 1, 1](%c, %d : memref<1024xf32>, memref<1024xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  return
+}
+
+// -----
+
 // Negative: a function without buffers needs no arena.
 
 // CHECK-LABEL: func.func @nothing() attributes {glm.arena_bytes = 0 : i64, glm.live_bytes = 0 : i64}
 func.func @nothing() {
+  return
+}
+
+// -----
+
+// The logits are read after the last launch, wherever their tap stands.
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+// CHECK-LABEL: func.func @logits_to_the_end
+func.func @logits_to_the_end() {
+  // CHECK-NEXT: kern.alloc "y" {first = 0 : i64, last = 1 : i64, offset = 0 : i64}
+  %y = kern.alloc "y" : memref<1xf32>
+  // CHECK-NEXT: kern.alloc "z" {first = 1 : i64, last = 1 : i64, offset = 256 : i64}
+  %z = kern.alloc "z" : memref<1xf32>
+  kern.launch @k grid [1, 1, 1](%y : memref<1xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+  kern.tap "logits" %y : memref<1xf32>
+  kern.launch @k grid [1, 1, 1](%z : memref<1xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
   return
 }

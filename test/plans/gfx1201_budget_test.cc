@@ -4,14 +4,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
+#include "runtime/executor/describe.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
 
@@ -56,6 +59,17 @@ std::map<std::string, Notes> ReadNotes(std::span<const std::byte> object) {
   return kernels;
 }
 
+// Blocks of 256 work-items that a gfx1201 of 64 compute units holds at once.
+uint64_t ResidentBlocks(int registers, int shared_bytes) {
+  constexpr int kUnits = 64, kSimds = 2, kRegisters = 1536, kGranule = 24;
+  constexpr int kWaves = 16, kBlockWaves = 8, kSharedBytes = 64 * 1024;
+  const int each = (registers + kGranule - 1) / kGranule * kGranule;
+  const int waves = std::min(kWaves, kRegisters / std::max(each, 1));
+  int blocks = kSimds * waves / kBlockWaves;
+  if (shared_bytes > 0) blocks = std::min(blocks, kSharedBytes / shared_bytes);
+  return uint64_t{kUnits} * blocks;
+}
+
 TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
   auto plan = PlanFile::Open(plan_path);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -66,9 +80,28 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     kernels = ReadNotes(*bytes);
   }
-  ASSERT_EQ(kernels.size(), (*plan)->plan().kernels()->size());
+  // Kernels of launches inside groups only are part of the groups' kernels.
+  std::set<uint32_t> launched;
+  std::map<uint32_t, uint64_t> waiting;  // the most blocks of a group
+  for (const plan::Entry* entry : *(*plan)->plan().entries()) {
+    for (const OperationRange& range : OperationRanges(*entry)) {
+      if (range.group == nullptr) {
+        launched.insert(entry->launches()->Get(range.first)->kernel());
+        continue;
+      }
+      launched.insert(range.group->kernel());
+      uint64_t blocks = 0;
+      for (const plan::Chain* chain : *range.group->chains()) {
+        if (chain->phase() > 0) blocks += chain->rows() * chain->columns();
+      }
+      uint64_t& most = waiting[range.group->kernel()];
+      most = std::max(most, blocks);
+    }
+  }
+  ASSERT_EQ(kernels.size(), launched.size());
 
-  for (const plan::Kernel* kernel : *(*plan)->plan().kernels()) {
+  for (const uint32_t index : launched) {
+    const plan::Kernel* kernel = (*plan)->plan().kernels()->Get(index);
     const std::string name = kernel->name()->str();
     Notes& notes = kernels[name];
     const auto number = [&](const char* key) {
@@ -77,7 +110,10 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
     };
     EXPECT_EQ(number("private_segment_fixed_size"), 0) << name;
     EXPECT_EQ(number("vgpr_spill_count"), 0) << name;
-    EXPECT_EQ(number("sgpr_spill_count"), 0) << name;
+    // A group has many arguments: what scalar registers cannot hold goes to
+    // lanes of vector registers, and to no memory, as the first line says.
+    const bool group = kernel->op()->string_view() == "group";
+    if (!group) EXPECT_EQ(number("sgpr_spill_count"), 0) << name;
     EXPECT_EQ(number("max_flat_workgroup_size"), int(kernel->threads()))
         << name;
     EXPECT_EQ(number("wavefront_size"), 32) << name;
@@ -86,8 +122,18 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
     EXPECT_LE(number("group_segment_fixed_size"), 48 * 1024) << name;
     // 1536 registers a lane and SIMD: 96 let 16 waves in, 160 let 9, 192 let 8.
     const bool rowwise = kernel->op()->string_view() == "rowwise";
-    const bool tile = name.find("Tile") != std::string::npos;
-    EXPECT_LE(number("vgpr_count"), rowwise ? 96 : tile ? 192 : 160) << name;
+    // Eight rows and their codes are a tile's worth of registers too.
+    const bool coded = kernel->op()->string_view() == "linear" &&
+                       kernel->params()->size() == 7;
+    const bool tile = coded || name.find("Tile") != std::string::npos;
+    EXPECT_LE(number("vgpr_count"),
+              rowwise ? 96 : group || tile ? 192 : 160)
+        << name;
+    // The blocks that wait leave room for one that they wait for.
+    EXPECT_LT(waiting[index],
+              ResidentBlocks(number("vgpr_count"),
+                             number("group_segment_fixed_size")))
+        << name;
   }
 }
 

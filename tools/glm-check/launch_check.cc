@@ -53,20 +53,27 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
   const plan::Weight* w = executor_.plan_file().plan().weights()->Get(index);
   std::vector<float> values;
   const WeightStore& store = executor_.weights();
-  if (w->form() == plan::WeightForm::EXPERTS_GPTQ4) {
-    const int64_t n = w->shape()->Get(1), k = w->shape()->Get(2);
-    for (uint64_t e = 0; e < w->shape()->Get(0); ++e) {
-      const std::span<const std::byte> codes = store.PieceBytes(index, 2 * e);
+  if (w->group() > 0) {  // pairs of codes and scales
+    const uint32_t rank = w->shape()->size();
+    const int64_t n = w->shape()->Get(rank - 2), k = w->shape()->Get(rank - 1);
+    for (uint32_t e = 0; e < store.DistinctExperts(index); ++e) {
+      const std::vector<std::byte> codes = store.PieceBytes(index, 2 * e);
       std::vector<int32_t> words(codes.size() / 4);
       std::memcpy(words.data(), codes.data(), words.size() * 4);
       const std::vector<float> scales =
           Widen(store.PieceBytes(index, 2 * e + 1), plan::DType::F16);
       std::vector<float> matrix(n * k);
-      reference::DequantizeGptq4(words, scales, n, k, w->group(), matrix);
+      if (w->form() == plan::WeightForm::DENSE_INT8) {
+        const auto* bytes = reinterpret_cast<const int8_t*>(codes.data());
+        reference::DequantizeInt8({bytes, codes.size()}, scales, n, k,
+                                  w->group(), matrix);
+      } else {
+        reference::DequantizeGptq4(words, scales, n, k, w->group(), matrix);
+      }
       values.insert(values.end(), matrix.begin(), matrix.end());
     }
   } else {
-    for (uint32_t p = 0; p < w->pieces()->size(); ++p) {
+    for (uint32_t p = 0; p < store.DistinctExperts(index); ++p) {
       const std::vector<float> part = Widen(store.PieceBytes(index, p), w->dtype());
       values.insert(values.end(), part.begin(), part.end());
     }
@@ -86,19 +93,49 @@ absl::Status LaunchCheck::ReadSlots(uint32_t state,
   return absl::OkStatus();
 }
 
+LaunchCheck::LaunchCheck(Executor& executor, uint32_t entry)
+    : executor_(executor),
+      entry_(entry),
+      ranges_(OperationRanges(
+          *executor.plan_file().plan().entries()->Get(entry))) {}
+
 absl::Status LaunchCheck::Prepare(uint32_t launch) {
   buffers_.clear();
   states_.clear();
+  touched_buffers_.clear();
+  touched_states_.clear();
+  prepared_ = ranges_[launch];
   const plan::Entry* entry = executor_.plan_file().plan().entries()->Get(entry_);
-  for (const plan::Arg* arg : *entry->launches()->Get(launch)->args()) {
-    if (arg->kind() == plan::ArgKind::BUFFER) {
-      GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry_, arg->index(),
-                                               buffers_[arg->index()]));
-    } else if (arg->kind() == plan::ArgKind::STATE) {
-      GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), states_[arg->index()]));
+  for (uint32_t i = 0; i < prepared_.count; ++i) {
+    const plan::Launch* table = entry->launches()->Get(prepared_.first + i);
+    for (const plan::Arg* arg : *table->args()) {
+      const uint32_t index = arg->index();
+      if (arg->kind() == plan::ArgKind::BUFFER && !buffers_.contains(index)) {
+        GLM_RETURN_IF_ERROR(executor_.ReadBuffer(entry_, index, buffers_[index]));
+      } else if (arg->kind() == plan::ArgKind::STATE && !states_.contains(index)) {
+        GLM_RETURN_IF_ERROR(ReadSlots(index, states_[index]));
+      }
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<LaunchResult>> LaunchCheck::Check() {
+  std::vector<LaunchResult> results;
+  const plan::Entry* entry = executor_.plan_file().plan().entries()->Get(entry_);
+  for (uint32_t i = 0; i < prepared_.count; ++i) {
+    const uint32_t launch = prepared_.first + i;
+    GLM_ASSIGN_OR_RETURN(LaunchResult result, CheckOne(launch));
+    results.push_back(std::move(result));
+    for (const plan::Arg* arg : *entry->launches()->Get(launch)->args()) {
+      if (arg->kind() == plan::ArgKind::BUFFER) {
+        touched_buffers_.insert(arg->index());
+      } else if (arg->kind() == plan::ArgKind::STATE) {
+        touched_states_.insert(arg->index());
+      }
+    }
+  }
+  return results;
 }
 
 absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
@@ -117,7 +154,9 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
                          arg->index() == entry->seqs() ||
                          arg->index() == entry->rows();
       const std::vector<std::byte>& before =
-          input ? bytes : buffers_[arg->index()];
+          input || touched_buffers_.contains(arg->index())
+              ? bytes
+              : buffers_[arg->index()];
       if (operand.dtype == plan::DType::I32) {
         operand.got_ints.resize(bytes.size() / 4);
         std::memcpy(operand.got_ints.data(), bytes.data(), bytes.size());
@@ -135,12 +174,17 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
       operand.dtype = plan.states()->Get(arg->index())->dtype();
       GLM_RETURN_IF_ERROR(ReadSlots(arg->index(), bytes));
       operand.got = Widen(bytes, operand.dtype);
-      operand.values = Widen(states_[arg->index()], operand.dtype);
+      operand.values = Widen(touched_states_.contains(arg->index())
+                                 ? bytes
+                                 : states_[arg->index()],
+                             operand.dtype);
       operand.argument.f32 = operand.values;
       return absl::OkStatus();
     case plan::ArgKind::WEIGHT: {
       GLM_ASSIGN_OR_RETURN(operand.weight, WeightValues(arg->index()));
       operand.argument.f32 = *operand.weight;
+      operand.argument.distinct_experts =
+          executor_.weights().DistinctExperts(arg->index());
       return absl::OkStatus();
     }
     case plan::ArgKind::SCALAR:
@@ -159,7 +203,7 @@ absl::Status LaunchCheck::Load(uint32_t launch, uint32_t position,
   return absl::InternalError("unknown argument kind");
 }
 
-absl::StatusOr<LaunchResult> LaunchCheck::Check(uint32_t launch) {
+absl::StatusOr<LaunchResult> LaunchCheck::CheckOne(uint32_t launch) {
   const plan::Plan& plan = executor_.plan_file().plan();
   const plan::Launch* table = plan.entries()->Get(entry_)->launches()->Get(launch);
   const plan::Kernel* kernel = plan.kernels()->Get(table->kernel());

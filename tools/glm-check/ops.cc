@@ -4,13 +4,14 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include <CLI/CLI.hpp>
 
 #include "runtime/base/status_macros.h"
-#include "runtime/device/host/host_device.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/device/device_choice.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/launch_check.h"
 
@@ -20,8 +21,11 @@ namespace {
 struct Flags {
   std::string plan;
   std::string weights;
+  tools::DeviceChoice device;
   int64_t steps = 2;
   uint64_t seed = 1;
+  std::optional<uint64_t> synthetic;  // seed
+  uint32_t synthetic_experts = 0;
   bool verbose = false;
 };
 
@@ -62,6 +66,20 @@ Step MakeStep(const EntryInfo& info, const ModelInfo& model, bool last,
   return step;
 }
 
+void Note(const EntryInfo& info, int64_t step, const LaunchResult& result,
+          bool verbose, std::map<std::string, OpRow>& ops) {
+  if (verbose || result.share > 1) {
+    std::printf("%s step %lld operation %u %s (%s): %.3g of the bound, %s\n",
+                info.name.c_str(), static_cast<long long>(step), result.launch,
+                result.origin.c_str(), result.kernel.c_str(), result.share,
+                result.where.empty() ? "equal" : result.where.c_str());
+  }
+  OpRow& row = ops[result.op];
+  ++row.launches;
+  row.elements += result.elements;
+  if (row.launches == 1 || result.share > row.worst.share) row.worst = result;
+}
+
 absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
                         std::map<std::string, OpRow>& ops) {
   const EntryInfo& info = executor.entries()[entry];
@@ -76,24 +94,17 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
                                positions, random);
     if (step.rows[0] < 0) break;  // the context is full
     // The observer runs after a launch: the states of the next are copied then.
-    GLM_RETURN_IF_ERROR(check.Prepare(0));
+    uint32_t launch = 0;
+    GLM_RETURN_IF_ERROR(check.Prepare(launch));
     GLM_RETURN_IF_ERROR(executor.StepObserved(
         entry, {step.ids, step.sequences, step.rows},
-        [&](uint32_t launch) -> absl::Status {
-          GLM_ASSIGN_OR_RETURN(LaunchResult result, check.Check(launch));
-          if (flags.verbose || result.share > 1) {
-            std::printf("%s step %lld launch %u %s (%s): %.3g of the bound, %s\n",
-                        info.name.c_str(), static_cast<long long>(number), launch,
-                        result.origin.c_str(), result.kernel.c_str(), result.share,
-                        result.where.empty() ? "equal" : result.where.c_str());
+        [&](const OperationRange&) -> absl::Status {
+          GLM_ASSIGN_OR_RETURN(const std::vector<LaunchResult> results,
+                               check.Check());
+          for (const LaunchResult& result : results) {
+            Note(info, number, result, flags.verbose, ops);
           }
-          OpRow& row = ops[result.op];
-          ++row.launches;
-          row.elements += result.elements;
-          if (row.launches == 1 || result.share > row.worst.share) {
-            row.worst = result;
-          }
-          if (launch + 1 < info.launches) return check.Prepare(launch + 1);
+          if (++launch < check.launches()) return check.Prepare(launch);
           return absl::OkStatus();
         }));
   }
@@ -102,13 +113,19 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
 
 absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
-  GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({}));
+  GLM_ASSIGN_OR_RETURN(const tools::OpenedDevice opened,
+                       tools::OpenDevice(flags.device, *plan));
+  Device& device = *opened.device;
+  if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
   ExecutorOptions options;
   options.weights_dir = flags.weights;
+  if (flags.synthetic) {
+    options.synthetic = {*flags.synthetic, flags.synthetic_experts};
+  }
   for (const plan::Entry* entry : *plan->plan().entries()) {
     options.slots = std::max(options.slots, entry->sequences());
   }
-  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, *device, options));
+  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, device, options));
   std::map<std::string, OpRow> ops;
   for (uint32_t entry = 0; entry < executor->entries().size(); ++entry) {
     GLM_RETURN_IF_ERROR(CheckEntry(*executor, entry, flags, ops));
@@ -135,9 +152,19 @@ void AddOps(CLI::App& app, int& result) {
       "ops", "Run every launch beside its fp32 reference function");
   cmd->add_option("plan", flags->plan, "Plan file")->required();
   cmd->add_option("--weights", flags->weights, "Folder of the weight files");
+  tools::AddDeviceOption(*cmd, flags->device);
   cmd->add_option("--steps", flags->steps, "Steps of each entry (default 2)")
       ->check(CLI::Range(1, 1000));
   cmd->add_option("--seed", flags->seed, "Seed of the random tokens (default 1)");
+  auto* synthetic =
+      cmd->add_option("--synthetic", flags->synthetic,
+                      "Make the weights up from this seed; for plans that were "
+                      "compiled with --weights none");
+  cmd->add_option("--synthetic-experts", flags->synthetic_experts,
+                  "Experts in memory, of each weight; the others are the same ones "
+                  "again (default all)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(synthetic);
   cmd->add_flag("-v,--verbose", flags->verbose, "Print every launch");
   cmd->footer("Each launch gets the inputs that the plan gave it; bounds are those of\n"
               "docs/spec/numerics.md. Exit code 0 when all are within.");

@@ -35,10 +35,10 @@ class Sequence {
     const StepInputs inputs = {padded, {&step, 1}, rows};
     const auto* table =
         executor_.plan_file().plan().entries()->Get(entry);
-    auto observe = [&](uint32_t launch) -> absl::Status {
+    auto observe = [&](const OperationRange& done) -> absl::Status {
       if (table->taps() == nullptr) return absl::OkStatus();
       for (const plan::Tap* tap : *table->taps()) {
-        if (tap->after() != launch) continue;
+        if (tap->after() - done.first >= done.count) continue;
         GLM_RETURN_IF_ERROR(
             KeepTap(entry, *table, *tap, first, length, taps));
       }

@@ -1,6 +1,8 @@
 // glmc compile
 
 #include "tools/glmc/Commands.h"
+#include "tools/glmc/PlanFlags.h"
+#include "tools/glmc/ProgressLine.h"
 
 #include "compiler/driver/Driver.h"
 #include "compiler/plan/PlanSummary.h"
@@ -8,8 +10,6 @@
 #include "runtime/text/tokenizer.h"
 
 #include <CLI/CLI.hpp>
-
-#include <unistd.h>
 
 #include <memory>
 
@@ -19,45 +19,10 @@ namespace {
 
 struct Flags {
   driver::DriverOptions options;
-  std::string math = "bf16", fuse = "on", weights = "checkpoint", phase = "emit";
-  std::string targets = "host", batches = "1";
+  glmc::PlanFlags plan;
+  std::string weights = "checkpoint", phase = "emit", targets = "host";
   bool quiet = false, json = false;
 };
-
-/// One line that is rewritten in place, on a terminal only.
-class ProgressLine {
-public:
-  ProgressLine() : active(isatty(STDERR_FILENO)) {}
-  ~ProgressLine() { clear(); }
-  void show(llvm::StringRef stage, uint64_t done, uint64_t total) {
-    if (!active)
-      return;
-    llvm::errs() << "\r\033[K" << stage;
-    if (total) {
-      constexpr uint64_t width = 30;
-      uint64_t full = done * width / total;
-      llvm::errs() << " [" << std::string(full, '#') << std::string(width - full, ' ')
-                   << "] " << done * 100 / total << " %";
-    }
-    shown = true;
-  }
-  void clear() {
-    if (shown)
-      llvm::errs() << "\r\033[K";
-    shown = false;
-  }
-
-private:
-  bool active, shown = false;
-};
-
-std::vector<std::string> splitList(llvm::StringRef text) {
-  std::vector<std::string> parts;
-  for (llvm::StringRef part : llvm::split(text, ','))
-    if (!part.trim().empty())
-      parts.push_back(part.trim().str());
-  return parts;
-}
 
 int fail(const llvm::Twine &text, int code) {
   llvm::errs() << "glmc: " << text << "\n";
@@ -81,20 +46,10 @@ std::string finishFlags(Flags &flags) {
   o.last = *phase;
   if (o.last == pipeline::Phase::Emit && o.output.empty())
     return "-o FILE is missing";
-  using Math = glm53::BuildOptions::Math;
-  o.math = flags.math == "fp32" ? Math::Fp32 : Math::Bf16;
-  o.fuse = flags.fuse == "on";
-  o.targets = splitList(flags.targets);
+  o.targets = glmc::splitList(flags.targets);
   if (o.targets.empty())
     return "--target is empty";
-  o.batches.clear();
-  for (const std::string &text : splitList(flags.batches)) {
-    int64_t n = 0;
-    if (llvm::StringRef(text).getAsInteger(10, n))
-      return "--batch " + flags.batches + ": not a list of numbers";
-    o.batches.push_back(n);
-  }
-  return "";
+  return flags.plan.apply(o);
 }
 
 /// Checks a tokenizer.json as glmrun will read it; gives the ids of the markers of
@@ -116,7 +71,7 @@ int run(Flags &flags) {
   if (std::string text = finishFlags(flags); !text.empty())
     return fail(text, 2);
   driver::DriverOptions &o = flags.options;
-  ProgressLine line;
+  glmc::ProgressLine line;
   o.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
     line.show(stage, done, total);
   };
@@ -138,11 +93,11 @@ int run(Flags &flags) {
     return fail(std::string(file.status().message()), 1);
   planfile::PlanSummary summary = planfile::summarise((*file)->plan());
   if (flags.json)
-    llvm::outs() << planfile::toJson(summary) << "\n";
+    llvm::outs() << llvm::formatv("{0:2}\n",
+                                  llvm::json::Value(planfile::toJson(summary)));
   else if (!flags.quiet)
     llvm::outs() << "wrote " << o.output << "\n"
-                 << llvm::StringRef(planfile::toText(summary)).split("\n\n").first
-                 << "\n";
+                 << planfile::toText(summary);
   return 0;
 }
 
@@ -160,21 +115,10 @@ void glmc::addCompile(CLI::App &app, int &result) {
                   "config.json to plan for without weights (with --weights none)");
   cmd->add_option("--weights", flags->weights, "checkpoint or none")
       ->check(CLI::IsMember({"checkpoint", "none"}));
-  cmd->add_option("--math", flags->math,
-                  "Activations and caches: fp32 or bf16 (default); sums are fp32")
-      ->check(CLI::IsMember({"fp32", "bf16"}));
-  cmd->add_option("--fuse", flags->fuse, "on (default), or off: one kernel an operation")
-      ->check(CLI::IsMember({"on", "off"}));
+  flags->plan.add(*cmd);
   cmd->add_option("--target", flags->targets,
                   "Comma-separated code targets: host, host:x86-64-v3, host:x86-64-v4, "
                   "gfx1201, sm_90");
-  cmd->add_option("--prefill-chunk", o.prefillChunk,
-                  "Tokens of a prompt that one prefill step takes (default 256)");
-  cmd->add_option("--batch", flags->batches,
-                  "Comma-separated decode batch sizes; 1, which glmrun uses, is always there");
-  cmd->add_option("--max-context", o.maxContext,
-                  "Tokens a sequence may hold (default, also for 0: the model's own, at most "
-                  "131072)");
   cmd->add_flag("--pack", o.pack,
                 "Copy the weights into one .glmweights file beside the plan");
   cmd->add_option("--compile-to", flags->phase,
@@ -189,6 +133,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
   cmd->add_flag("--json", flags->json, "Print the summary as JSON");
   cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
+              "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
+              "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
   cmd->callback([flags, &result] {
     flags->options.commandLine = "glmc 0.1.0";

@@ -1,11 +1,14 @@
 // glmc explain
 
 #include "tools/glmc/Commands.h"
+#include "tools/glmc/PlanFlags.h"
+#include "tools/glmc/ProgressLine.h"
 
-#include "compiler/plan/PlanSummary.h"
+#include "compiler/explain/Report.h"
+#include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
 
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <CLI/CLI.hpp>
 
@@ -13,27 +16,156 @@
 
 using namespace glm;
 
-void glmc::addExplain(CLI::App &app, int &result) {
-  struct Flags {
-    std::string plan;
-    bool json = false;
+namespace {
+
+struct Flags {
+  std::string plan, config, entry, machine = "r9700x2";
+  glmc::PlanFlags shape;
+  double hitRate = 1;
+  explain::TextOptions text;
+  bool all = false, json = false, machines = false;
+  std::string shaped; // an option of PlanFlags that was given
+};
+
+int fail(const llvm::Twine &text, int code) {
+  llvm::errs() << "glmc: " << text << "\n";
+  return code;
+}
+int fail(llvm::Error error) { return fail(llvm::toString(std::move(error)), 1); }
+
+/// A plan from a file or from the compiler; `plan` points into one of the others.
+struct OpenedPlan {
+  std::shared_ptr<const PlanFile> file;
+  std::string tables;
+  const plan::Plan *plan = nullptr;
+};
+
+llvm::Error open(const Flags &flags, const driver::DriverOptions &options,
+                 OpenedPlan &opened) {
+  if (flags.config.empty()) {
+    auto file = PlanFile::Open(flags.plan);
+    if (!file.ok())
+      return llvm::createStringError(std::string(file.status().message()));
+    opened.file = *file;
+    opened.plan = &opened.file->plan();
+    return llvm::Error::success();
+  }
+  glmc::ProgressLine line;
+  driver::DriverOptions withProgress = options;
+  withProgress.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
+    line.show(stage, done, total);
   };
+  auto tables = driver::compileTables(withProgress);
+  if (!tables)
+    return tables.takeError();
+  opened.tables = std::move(*tables);
+  opened.plan = plan::GetPlan(opened.tables.data());
+  return llvm::Error::success();
+}
+
+int run(const Flags &flags) {
+  if (flags.machines) {
+    if (flags.json)
+      llvm::outs() << explain::builtinMachineText();
+    else
+      explain::printMachines(llvm::outs());
+    return 0;
+  }
+  if (flags.plan.empty() == flags.config.empty())
+    return fail("give either a plan file or --config FILE", 2);
+  if (flags.config.empty() && !flags.shaped.empty())
+    return fail(flags.shaped + " is of a compilation; it goes with --config FILE", 2);
+  if (!(flags.hitRate >= 0 && flags.hitRate <= 1))
+    return fail("--hit-rate " + llvm::formatv("{0}", flags.hitRate).str() +
+                    ": expected 0 (every expert comes over the link) to 1 (none does)",
+                2);
+  auto machine = explain::findMachine(flags.machine);
+  if (!machine)
+    return fail(machine.takeError());
+  driver::DriverOptions options;
+  options.config = flags.config;
+  options.commandLine = "glmc 0.1.0";
+  if (std::string text = flags.shape.apply(options); !text.empty())
+    return fail(text, 2);
+  OpenedPlan opened;
+  if (llvm::Error e = open(flags, options, opened))
+    return fail(std::move(e));
+  auto report = explain::Report::of(*opened.plan, {*machine, flags.hitRate});
+  if (!report)
+    return fail(report.takeError());
+  auto chosen = report->find(flags.entry);
+  if (!chosen)
+    return fail(chosen.takeError());
+  llvm::raw_ostream &os = llvm::outs();
+  if (flags.json) {
+    os << llvm::formatv("{0:2}\n",
+                        llvm::json::Value(explain::toJson(*report, flags.text.launches)));
+    return 0;
+  }
+  for (size_t i = 0; i < report->entries.size(); ++i) {
+    if (!flags.all && i != *chosen)
+      continue;
+    explain::printEntry(os, *report, i, flags.text);
+    os << "\n";
+  }
+  if (llvm::Error e = explain::printElsewhere(os, *report, *chosen))
+    return fail(std::move(e));
+  if (report->entries.size() > 1) {
+    os << "\n";
+    explain::printEntries(os, *report);
+  }
+  return 0;
+}
+
+} // namespace
+
+void glmc::addExplain(CLI::App &app, int &result) {
   auto flags = std::make_shared<Flags>();
   CLI::App *cmd = app.add_subcommand(
-      "explain", "Show what a plan launches, reads and needs, kernel by kernel");
-  cmd->add_option("plan", flags->plan, "Plan file")->required();
+      "explain", "Predict what a step of a plan costs: launches, bytes, time, and why");
+  cmd->add_option("plan", flags->plan, "Plan file");
+  cmd->add_option("--config", flags->config,
+                  "Instead of a plan: config.json to compile in memory, without weights "
+                  "and without kernels");
+  cmd->add_option(
+      "--machine", flags->machine,
+      "r9700x2 (default), r9700, h200, or FILE.json with machines of your own");
+  cmd->add_option("--hit-rate", flags->hitRate,
+                  "Share of the routed experts' bytes found in the cards' memory, 0 to 1 "
+                  "(default 1); the rest comes over the link");
+  cmd->add_option("--entry", flags->entry, "Which step (default decode_b1)");
+  cmd->add_flag("--all", flags->all, "Every step in full");
+  cmd->add_flag("--kernels", flags->text.kernels, "A row a kernel instead of one an op");
+  cmd->add_flag("--ops", flags->text.ops, "The kernels of each kind of layer");
+  cmd->add_flag("--launches", flags->text.launches,
+                "Every device launch in order: blocks, phases, bytes, time, origin");
   cmd->add_flag("--json", flags->json,
-                "JSON with launches, weight_bytes, state_bytes_per_sequence and "
-                "state_bytes_per_token of one decoded token");
-  cmd->callback([flags, &result] {
-    auto file = PlanFile::Open(flags->plan);
-    if (!file.ok()) {
-      llvm::errs() << "glmc: " << std::string(file.status().message()) << "\n";
-      result = 1;
-      return;
-    }
-    planfile::PlanSummary summary = planfile::summarise((*file)->plan());
-    llvm::outs() << (flags->json ? planfile::toJson(summary) + "\n"
-                                 : planfile::toText(summary));
+                "All of it as JSON; --launches adds launch_list to the prediction of each entry");
+  cmd->add_flag("--machines", flags->machines,
+                "Print the machines that are known, each number with its source; with "
+                "--json as a file to start from");
+  flags->shape.add(*cmd);
+  cmd->footer(
+      "Examples:\n"
+      "  glmc explain nano.glmplan                        # one token: where its time "
+      "goes\n"
+      "  glmc explain full.glmplan --machine h200\n"
+      "  glmc explain full.glmplan --hit-rate 0.6         # 40 % of expert bytes are "
+      "paged in\n"
+      "  glmc explain full.glmplan --launches | less      # the step, launch by launch\n"
+      "  glmc explain --config config.json --fuse off     # no plan, no weights: what "
+      "if?\n"
+      "  glmc explain --config config.json --batch 1,2,4,8\n"
+      "  glmc explain --machines --json > mine.json       # then edit, and\n"
+      "  glmc explain full.glmplan --machine mine.json:h200\n"
+      "\n"
+      "Times are predictions of a simple model, docs/explain.md; the options of group "
+      "Plan\n"
+      "go with --config.");
+  cmd->callback([flags, cmd, &result] {
+    for (const CLI::Option *option : cmd->get_options())
+      if (option->get_group() == glmc::PlanFlags::kGroup && option->count() > 0)
+        flags->shaped = option->get_name();
+    result = run(*flags);
   });
 }

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
   CLI::App app{"glmc compiles a GLM-5.3 checkpoint into a plan that glmrun executes.\n"
                "\n"
                "  glmc compile models/glm53/nano/checkpoint -o nano.glmplan\n"
-               "  glmc explain nano.glmplan\n"
+               "  glmc explain nano.glmplan          # what a token costs, and why\n"
                "  glmc compile --config config.json --weights none -o full.glmplan\n"
                "\n"
                "Exit codes: 0 done, 1 bad input or no output, 2 usage."};

@@ -24,6 +24,9 @@ struct Options {
   uint32_t prompt_tokens = 128;
   uint32_t decode_tokens = 128;
   uint32_t repeat = 5;
+  bool synthetic = false;
+  uint64_t synthetic_seed = 1;
+  uint32_t synthetic_experts = 0;
   bool json = false;
   bool profile = false;
 };
@@ -40,7 +43,7 @@ Statistics Summarise(std::vector<double> values) {
 struct Results {
   Statistics prefill, decode;  // tokens a second
   EntryInfo entry;             // the decode entry
-  double bandwidth = 0;        // bytes a second, measured
+  double bandwidth = 0;        // of the host, bytes a second; 0: not measured
 };
 
 // Ids that are spread over the vocabulary, the same in each run.
@@ -124,8 +127,9 @@ uint64_t BytesPerToken(const Results& results) {
 
 void PrintText(const Options& options, const Session& session,
                const Results& r) {
-  std::printf("device     %s, reads %.2f GB/s\n",
-              session.device->Describe().c_str(), 1e-9 * r.bandwidth);
+  std::printf("device     %s", session.device->Describe().c_str());
+  if (r.bandwidth > 0) std::printf(", reads %.2f GB/s", 1e-9 * r.bandwidth);
+  std::printf("\n");
   std::printf("prefill    %10.1f tok/s  (min %.1f, max %.1f; %u tokens)\n",
               r.prefill.median, r.prefill.min, r.prefill.max,
               options.prompt_tokens);
@@ -138,12 +142,18 @@ void PrintText(const Options& options, const Session& session,
 }
 
 absl::Status Bench(const Options& options) {
-  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(options.session));
+  SessionOptions opening = options.session;
+  if (options.synthetic) {
+    opening.synthetic = {options.synthetic_seed, options.synthetic_experts};
+  }
+  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening));
   Executor& executor = *session->executor;
   GLM_RETURN_IF_ERROR(CheckLengths(options, executor.model()));
   Interrupts interrupts;
   GLM_ASSIGN_OR_RETURN(Results results, Measure(options, *session, interrupts));
-  results.bandwidth = MeasureReadBandwidth(options.session.threads);
+  if (!session->gpu) {
+    results.bandwidth = MeasureReadBandwidth(options.session.device.threads);
+  }
 
   nlohmann::ordered_json json;
   json["device"] = session->device->Describe();
@@ -154,7 +164,9 @@ absl::Status Bench(const Options& options) {
   json["bytes_per_token"] = BytesPerToken(results);
   json["launches_per_token"] = results.entry.launches;
   json["bytes_per_second"] = BytesPerToken(results) * results.decode.median;
-  json["measured_read_bytes_per_second"] = results.bandwidth;
+  if (results.bandwidth > 0) {
+    json["measured_read_bytes_per_second"] = results.bandwidth;
+  }
   if (!options.json) PrintText(options, *session, results);
 
   for (uint32_t i = 0; options.profile && i < executor.entries().size(); ++i) {
@@ -190,7 +202,8 @@ void AddBench(CLI::App& app, Run& run) {
       "Examples:\n"
       "  glmrun bench model.glmplan\n"
       "  glmrun bench model.glmplan --prompt-tokens 1000 --repeat 3 --json\n"
-      "  glmrun bench model.glmplan --profile --threads 1\n");
+      "  glmrun bench model.glmplan --profile --threads 1\n"
+      "  glmrun bench sizes.glmplan --synthetic --synthetic-experts 8\n");
   AddSessionOptions(*command, options->session);
   command
       ->add_option("--prompt-tokens", options->prompt_tokens,
@@ -207,11 +220,37 @@ void AddBench(CLI::App& app, Run& run) {
                    "Measured rounds, after one that warms up")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  auto* synthetic =
+      command
+          ->add_option("--synthetic", options->synthetic_seed,
+                       "Make the weights up instead of reading them, from a "
+                       "seed, 1 when none is given; also for plans that were "
+                       "compiled with --weights none")
+          ->expected(0, 1)
+          ->type_name("[SEED]")
+          ->check([](const std::string& text) -> std::string {
+            // What comes next may be the plan.
+            const bool number =
+                text.size() <= 18 &&
+                text.find_first_not_of("0123456789") == std::string::npos;
+            return number ? ""
+                          : absl::StrCat("'", text,
+                                         "' is no seed; write --synthetic 1, "
+                                         "or give the plan first");
+          });
+  command
+      ->add_option("--synthetic-experts", options->synthetic_experts,
+                   "Experts in memory, of each weight; the others are the same "
+                   "ones again, so that a large model fits")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(synthetic);
   command->add_flag("--profile", options->profile,
                     "Add a table of kernels for each step of one sequence");
   command->add_flag("--json", options->json, "One JSON object on stdout");
-  command->callback(
-      [options, &run] { run = [options] { return Bench(*options); }; });
+  command->callback([options, synthetic, &run] {
+    options->synthetic = synthetic->count() > 0;
+    run = [options] { return Bench(*options); };
+  });
 }
 
 }  // namespace glm::tools

@@ -45,8 +45,9 @@ void PrintModel(const plan::Plan& plan) {
   }
   if (plan.code_objects() != nullptr) {
     for (const plan::CodeObject* object : *plan.code_objects()) {
-      std::printf("code         %s %s, %s\n", Text(object->target()),
-                  Text(object->isa()),
+      const char* isa = Text(object->isa());
+      std::printf("code         %s%s%s, %s\n", Text(object->target()),
+                  *isa != 0 ? " " : "", isa,
                   FormatBytes(object->segment()->size()).c_str());
     }
   }
@@ -64,24 +65,44 @@ void PrintModel(const plan::Plan& plan) {
 }
 
 void PrintEntries(const plan::Plan& plan) {
-  std::printf("\n%-16s %6s %9s %12s %12s %12s %10s\n", "entry", "rows",
-              "launches", "weights", "memory", "arena", "GFLOP");
+  std::printf("\n%-16s %6s %9s %10s %12s %12s %12s %10s\n", "entry", "rows",
+              "launches", "operations", "weights", "memory", "arena", "GFLOP");
   for (const plan::Entry* entry : *plan.entries()) {
     const EntryInfo info = DescribeEntry(*entry);
-    std::printf("%-16s %6u %9u %12s %12s %12s %10.3f\n", info.name.c_str(),
-                info.sequences * info.tokens, info.launches,
+    std::printf("%-16s %6u %9u %10u %12s %12s %12s %10.3f\n", info.name.c_str(),
+                info.sequences * info.tokens, info.launches, info.operations,
                 FormatBytes(info.weight_bytes).c_str(),
                 FormatBytes(info.memory_bytes).c_str(),
                 FormatBytes(entry->arena_bytes()).c_str(), 1e-9 * info.flops);
   }
 }
 
+// A launch of many operations: its chains, phase by phase.
+void PrintGroup(const plan::Plan& plan, const plan::Entry& entry,
+                const OperationRange& range) {
+  std::printf("%6u %s\n", range.first,
+              Text(plan.kernels()->Get(range.group->kernel())->name()));
+  uint32_t next = range.first;
+  for (const plan::Chain* chain : *range.group->chains()) {
+    std::printf("       phase %u, %u x %u blocks\n", chain->phase(), chain->rows(),
+                chain->columns());
+    for (uint32_t i = 0; i < chain->launches(); ++i) {
+      const plan::Launch& launch = *entry.launches()->Get(next++);
+      std::printf("         %-54s %s\n",
+                  Text(plan.kernels()->Get(launch.kernel())->name()),
+                  Text(launch.origin()));
+    }
+  }
+}
+
 void PrintLaunches(const plan::Plan& plan) {
   for (const plan::Entry* entry : *plan.entries()) {
     std::printf("\n%s\n", Text(entry->name()));
-    for (uint32_t i = 0; i < entry->launches()->size(); ++i) {
-      const plan::Launch& launch = *entry->launches()->Get(i);
-      std::printf("%6u %-40s grid %u %u %u  %s\n", i,
+    for (const OperationRange& range : OperationRanges(*entry)) {
+      if (range.group != nullptr) PrintGroup(plan, *entry, range);
+      if (range.group != nullptr) continue;
+      const plan::Launch& launch = *entry->launches()->Get(range.first);
+      std::printf("%6u %-40s grid %u %u %u  %s\n", range.first,
                   Text(plan.kernels()->Get(launch.kernel())->name()),
                   launch.grid()->Get(0), launch.grid()->Get(1),
                   launch.grid()->Get(2), Text(launch.origin()));

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/executor/memory_plan.h"
@@ -19,6 +20,21 @@ double Median(std::vector<double> values) {
   const size_t middle = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + middle, values.end());
   return values[middle];
+}
+
+// What a group is for: the operation that moves most, and how many there are.
+std::string GroupLabel(const plan::Plan& plan, const plan::Entry& entry,
+                       const OperationRange& range) {
+  const plan::Launch* most = nullptr;
+  const auto bytes = [](const plan::Launch& launch) {
+    return launch.weight_bytes() + launch.memory_bytes();
+  };
+  for (uint32_t i = 0; i < range.count; ++i) {
+    const plan::Launch* launch = entry.launches()->Get(range.first + i);
+    if (most == nullptr || bytes(*launch) > bytes(*most)) most = launch;
+  }
+  return absl::StrCat(plan.kernels()->Get(most->kernel())->name()->str(), " + ",
+                      range.count - 1);
 }
 
 }  // namespace
@@ -38,21 +54,30 @@ absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
   const plan::Entry& table = *plan.entries()->Get(entry);
   std::map<uint32_t, KernelProfile> kernels;
   std::map<uint32_t, std::vector<double>> times;  // of each repeat
-  for (const plan::Launch* launch : *table.launches()) {
-    KernelProfile& kernel = kernels[launch->kernel()];
-    const plan::Kernel& name = *plan.kernels()->Get(launch->kernel());
+  const std::vector<OperationRange> ranges = OperationRanges(table);
+  const auto kernel_of = [&](const OperationRange& range) {
+    return range.group != nullptr ? range.group->kernel()
+                                  : table.launches()->Get(range.first)->kernel();
+  };
+  for (const OperationRange& range : ranges) {
+    KernelProfile& kernel = kernels[kernel_of(range)];
+    const plan::Kernel& name = *plan.kernels()->Get(kernel_of(range));
     kernel.kernel = name.name()->str();
     kernel.op = name.op()->str();
     ++kernel.launches;
-    kernel.bytes += launch->weight_bytes() + launch->memory_bytes();
-    kernel.flops += launch->flops();
+    for (uint32_t i = 0; i < range.count; ++i) {
+      const plan::Launch* launch = table.launches()->Get(range.first + i);
+      kernel.bytes += launch->weight_bytes() + launch->memory_bytes();
+      kernel.flops += launch->flops();
+    }
+    if (range.group != nullptr) kernel.kernel = GroupLabel(plan, table, range);
   }
   std::vector<double> seconds;
   for (uint32_t i = 0; i < repeat; ++i) {
     GLM_RETURN_IF_ERROR(executor.StepTimed(entry, inputs, seconds));
     for (auto& [kernel, values] : times) values.push_back(0);
     for (uint32_t l = 0; l < seconds.size(); ++l) {
-      auto& values = times[table.launches()->Get(l)->kernel()];
+      auto& values = times[kernel_of(ranges[l])];
       if (values.size() <= i) values.resize(i + 1);
       values[i] += seconds[l];
     }
@@ -81,7 +106,7 @@ std::string ProfileTable(const std::vector<KernelProfile>& kernels,
   bool marked = false;
   for (const KernelProfile& kernel : kernels) {
     const double rate = kernel.seconds > 0 ? kernel.bytes / kernel.seconds : 0;
-    const bool beyond = rate > bandwidth;
+    const bool beyond = bandwidth > 0 && rate > bandwidth;
     marked |= beyond;
     std::snprintf(line.data(), line.size(),
                   "%-44s %8u %10.1f %5.1f%% %10s %8.2f %8.2f%s\n",

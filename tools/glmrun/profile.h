@@ -27,8 +27,9 @@ absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
                                                         uint32_t position,
                                                         uint32_t repeat);
 
-// A table for people. Rows faster than `bandwidth` (bytes a second) are marked:
-// their data came from a cache, or the plan counts bytes that are not read.
+// A table for people. Rows faster than `bandwidth` (bytes a second, 0: not
+// known) are marked: their data came from a cache, or the plan counts bytes
+// that are not read.
 std::string ProfileTable(const std::vector<KernelProfile>& kernels,
                          double bandwidth);
 

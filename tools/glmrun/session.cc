@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/device/host/host_device.h"
 #include "runtime/plan/plan_generated.h"
 #include "tools/glmrun/terminal.h"
 
@@ -24,9 +23,10 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
                   "Folder that holds the weight files, instead of the places "
                   "that the plan names")
       ->type_name("DIR");
+  AddDeviceOption(command, options.device);
   command
-      .add_option("--threads", options.threads,
-                  "Threads, 0: one for each physical core")
+      .add_option("--threads", options.device.threads,
+                  "Threads of the host, 0: one for each physical core")
       ->check(CLI::Range(0, 1024));
   command
       .add_option("--memory-limit", options.memory_limit,
@@ -114,25 +114,36 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   auto session = std::make_unique<Session>();
   GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
   GLM_ASSIGN_OR_RETURN(session->tokenizer, LoadTokenizer(*session->plan));
-  GLM_ASSIGN_OR_RETURN(session->device,
-                       CreateHostDevice({.threads = options.threads}));
+  GLM_ASSIGN_OR_RETURN(OpenedDevice opened,
+                       OpenDevice(options.device, *session->plan));
+  session->device = std::move(opened.device);
+  session->gpu = opened.gpu;
   ExecutorOptions executor;
   executor.weights_dir = options.weights_dir;
   executor.memory_limit = options.memory_limit;
   executor.check_weights = !options.no_weight_check;
   executor.graphs = !options.no_graphs;
-  if (options.verbose) {
+  executor.synthetic = options.synthetic;
+  if (options.verbose || session->gpu) {
     std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
+  }
+  if (options.verbose) {
     executor.on_memory_plan = [](const MemoryPlan& memory) {
       std::fprintf(stderr, "memory:\n%s", memory.ToString().c_str());
     };
   }
-  ProgressBar bar("checking weights", uint64_t{1} << 20, " MiB");
-  executor.on_weights_read = [&bar](uint64_t done, uint64_t total) {
-    bar(done, total);
+  ProgressBar checking("checking weights", uint64_t{1} << 20, " MiB");
+  executor.on_weights_read = [&](uint64_t done, uint64_t total) {
+    checking(done, total);
+  };
+  ProgressBar loading("loading weights", uint64_t{1} << 20, " MiB");
+  executor.on_weights_loaded = [&](uint64_t done, uint64_t total) {
+    checking.Clear();
+    loading(done, total);
   };
   auto created = Executor::Create(session->plan, *session->device, executor);
-  bar.Clear();
+  checking.Clear();
+  loading.Clear();
   GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
   return session;
 }

@@ -1,10 +1,11 @@
 // What every subcommand that runs a model opens first: plan, device, executor,
-// tokenizer. The only file of glmrun that names a concrete device.
+// tokenizer.
 #ifndef GLM_TOOLS_GLMRUN_SESSION_H_
 #define GLM_TOOLS_GLMRUN_SESSION_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/sequence/generator.h"
 #include "runtime/text/tokenizer.h"
+#include "tools/device/device_choice.h"
 
 namespace CLI {
 class App;
@@ -24,7 +26,8 @@ struct SessionOptions {
   std::string plan_path;
   std::string weights_dir;
   uint64_t memory_limit = 0;
-  int threads = 0;
+  DeviceChoice device;
+  std::optional<SyntheticWeights> synthetic;
   bool no_weight_check = false;
   bool no_graphs = false;
   bool verbose = false;
@@ -46,6 +49,7 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
 struct Session {
   std::shared_ptr<const PlanFile> plan;
   std::unique_ptr<Device> device;
+  bool gpu = false;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: the plan holds none
 

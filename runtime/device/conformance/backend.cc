@@ -1,5 +1,7 @@
 #include "runtime/device/conformance/backend.h"
 
+#include "runtime/device/gpu/fake_driver.h"
+#include "runtime/device/gpu/gpu_device.h"
 #include "runtime/device/host/host_device.h"
 
 namespace glm {
@@ -19,6 +21,17 @@ const std::vector<Backend>& Backends() {
        [] { return CreateHostDevice({.threads = 2, .discrete = true}); },
        {{"MappedMemoryIsSeenByKernels",
          "memory of its own; weights are always copied"}}},
+      {"gpu_fake",
+       "sm_90",
+       "",
+       GLM_TOY_KERNELS_PTX,
+       [] {
+         static auto* gpu = new FakeGpu;
+         return CreateGpuDeviceOver(gpu->driver(), 0);
+       },
+       {{"MappedMemoryIsSeenByKernels",
+         "memory of its own; weights are always copied"}},
+       true},
   };
   return *backends;
 }

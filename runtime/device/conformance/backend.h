@@ -22,6 +22,8 @@ struct Backend {
   std::string image_path;  // a code object with the kernels of toy_kernels.c
   std::function<absl::StatusOr<std::unique_ptr<Device>>()> create;
   std::map<std::string, std::string> skipped;  // test name -> reason
+  bool text = false;      // image_path is text and lacks the final NUL
+  bool optional = false;  // skip all where the device is unavailable
 };
 
 const std::vector<Backend>& Backends();

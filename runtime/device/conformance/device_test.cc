@@ -31,6 +31,9 @@ class DeviceTest : public ::testing::TestWithParam<Backend> {
       GTEST_SKIP() << GetParam().name << ": " << it->second;
     }
     auto device = GetParam().create();
+    if (GetParam().optional && absl::IsUnavailable(device.status())) {
+      GTEST_SKIP() << device.status().message();
+    }
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
     queue_ = *device_->CreateQueue();
@@ -45,15 +48,23 @@ class DeviceTest : public ::testing::TestWithParam<Backend> {
 
   std::string Image() {
     std::ifstream file(GetParam().image_path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string image{std::istreambuf_iterator<char>(file), {}};
+    if (GetParam().text) image.push_back(0);
+    return image;
   }
 
-  const Kernel* Find(const char* name) {
+  Module& Toys() {
     if (module_ == nullptr) {
       const std::string image = Image();
       module_ = *device_->LoadModule(std::as_bytes(std::span(image)), "toy");
     }
-    auto kernel = module_->Find(name);
+    return *module_;
+  }
+
+  bool Has(const char* name) { return Toys().Find(name).ok(); }
+
+  const Kernel* Find(const char* name) {
+    auto kernel = Toys().Find(name);
     EXPECT_TRUE(kernel.ok()) << kernel.status();
     return *kernel;
   }
@@ -151,6 +162,63 @@ TEST_P(DeviceTest, CaptureRunsNothingAndReplayRunsAll) {
   EXPECT_THAT(Read(*counters, 8), Each(0u));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue_->Replay(**graph).ok());
   EXPECT_THAT(Read(*counters, 8), Each(20u));
+}
+
+// What phases are for, for each phase's cost: 0 is not known, 1 too little to
+// spread, the other enough.
+TEST_P(DeviceTest, PhasesSeeWhatEarlierPhasesStored) {
+  // A GPU's kernels wait by themselves: test/kernels/group_test.cc.
+  if (!Has("test_phases")) GTEST_SKIP();
+  constexpr uint32_t kFirst = 300, kSecond = 340, kAll = 345;
+  auto values = Allocate(4 * kAll, MemoryKind::kDevice);
+  uint32_t seed = 1;
+  for (const uint64_t cost : {0, 1, 1'000'000}) {
+    for (const uint64_t other : {0, 1, 1'000'000}) {
+      const LaunchPhase phases[] = {
+          {kFirst, cost}, {kSecond, other}, {kAll, cost}};
+      for (int i = 0; i < 20; ++i, ++seed) {
+        const uint64_t args[] = {values->address(), kFirst, kSecond, seed};
+        ASSERT_TRUE(queue_
+                        ->Launch({.kernel = Find("test_phases"),
+                                  .grid = {kAll, 1, 1},
+                                  .args = args,
+                                  .phases = phases})
+                        .ok());
+        const uint32_t first = kFirst * seed + kFirst * (kFirst - 1) / 2;
+        uint32_t second = 0;
+        const std::vector<uint32_t> got = Read(*values, kAll);
+        for (uint32_t b = kFirst; b < kSecond; ++b) {
+          ASSERT_EQ(got[b], first + b) << cost << " " << other;
+          second += first + b;
+        }
+        for (uint32_t b = kSecond; b < kAll; ++b) ASSERT_EQ(got[b], second);
+      }
+    }
+  }
+}
+
+TEST_P(DeviceTest, PhasesAreCopiedAndReplayed) {
+  if (!Has("test_phases")) GTEST_SKIP();
+  auto values = Allocate(4 * 12, MemoryKind::kDevice);
+  ASSERT_TRUE(queue_->BeginCapture().ok());
+  {
+    std::vector<LaunchPhase> phases = {{8, 0}, {10, 0}, {12, 0}};
+    std::vector<uint64_t> args = {values->address(), 8, 10, 5};
+    ASSERT_TRUE(queue_
+                    ->Launch({.kernel = Find("test_phases"),
+                              .grid = {12, 1, 1},
+                              .args = args,
+                              .phases = phases})
+                    .ok());
+    phases.assign(3, LaunchPhase{});
+    args.assign(4, 0);
+  }
+  const auto graph = queue_->EndCapture();
+  ASSERT_TRUE(graph.ok());
+  ASSERT_TRUE(LaunchAdd(*values, 12, 1000).ok());
+  ASSERT_TRUE(queue_->Replay(**graph).ok());
+  EXPECT_THAT(Read(*values, 12),
+              ElementsAre(5, 6, 7, 8, 9, 10, 11, 12, 76, 77, 153, 153));
 }
 
 // Long graphs and values that change between replays: both have gone wrong on

@@ -28,7 +28,9 @@ const char* IsaMeaning(int level) {
 class HostDevice : public Device {
  public:
   explicit HostDevice(const HostDeviceOptions& options)
-      : pool_(options.threads), discrete_(options.discrete) {}
+      : pool_(options.threads),
+        discrete_(options.discrete),
+        order_seed_(options.order_seed) {}
 
   std::string Describe() const override {
     return absl::StrCat("host, ", pool_.threads(),
@@ -81,7 +83,8 @@ class HostDevice : public Device {
   }
 
   absl::StatusOr<std::unique_ptr<Queue>> CreateQueue() override {
-    return std::unique_ptr<Queue>(std::make_unique<HostQueue>(pool_));
+    return std::unique_ptr<Queue>(
+        std::make_unique<HostQueue>(pool_, order_seed_));
   }
 
   absl::StatusOr<std::unique_ptr<Event>> CreateEvent() override {
@@ -101,6 +104,7 @@ class HostDevice : public Device {
  private:
   ThreadPool pool_;
   bool discrete_;
+  uint64_t order_seed_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #ifndef GLM_RUNTIME_DEVICE_HOST_HOST_DEVICE_H_
 #define GLM_RUNTIME_DEVICE_HOST_HOST_DEVICE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,10 @@ struct HostDeviceOptions {
   // host_data() and weights cannot be mapped. For tests of what the executor
   // does on a GPU.
   bool discrete = false;
+
+  // Not 0: runs the blocks of a phase one by one, in an order that follows from
+  // this number. For tests that blocks of a phase need nothing of each other.
+  uint64_t order_seed = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Device>> CreateHostDevice(

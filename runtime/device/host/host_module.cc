@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/elf_image.h"
 
 namespace glm {
 namespace {
@@ -27,35 +28,11 @@ absl::Status WriteAll(int fd, std::span<const std::byte> bytes) {
   return absl::OkStatus();
 }
 
-// The loader trusts the sizes in the file and dies on a cut one.
-bool IsWholeLibrary(std::span<const std::byte> image) {
-  Elf64_Ehdr header;
-  if (image.size() < sizeof(header)) return false;
-  std::memcpy(&header, image.data(), sizeof(header));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN ||
-      header.e_phentsize != sizeof(Elf64_Phdr) ||
-      header.e_phoff > image.size() ||
-      header.e_phnum > (image.size() - header.e_phoff) / sizeof(Elf64_Phdr)) {
-    return false;
-  }
-  for (size_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    std::memcpy(&segment, image.data() + header.e_phoff + i * sizeof(segment),
-                sizeof(segment));
-    if (segment.p_offset > image.size() ||
-        segment.p_filesz > image.size() - segment.p_offset) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Module>> HostModule::Load(
     std::span<const std::byte> image, std::string_view name) {
-  if (!IsWholeLibrary(image)) {
+  if (WholeElfType(image) != ET_DYN) {
     return absl::DataLossError(absl::StrCat(
         std::string(name),
         ": the host code object is cut or no shared library; the plan is "

@@ -1,7 +1,9 @@
 #include "runtime/device/host/host_queue.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -56,10 +58,21 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
   HostLaunch launch;
   launch.function = kernel->function();
   launch.grid = call.grid;
-  launch.blocks = uint64_t{call.grid[0]} * call.grid[1] * call.grid[2];
+  const uint64_t all = uint64_t{call.grid[0]} * call.grid[1] * call.grid[2];
   launch.first_arg = 0;
-  launch.parallel =
-      launch.blocks > 1 && (call.cost_ns == 0 || call.cost_ns >= kInlineNs);
+  const auto parallel = [](uint64_t blocks, uint64_t cost_ns) {
+    return blocks > 1 && (cost_ns == 0 || cost_ns >= kInlineNs);
+  };
+  uint64_t first = 0;
+  for (const LaunchPhase& phase : call.phases) {
+    launch.phases.push_back(
+        {first, phase.end, parallel(phase.end - first, phase.cost_ns)});
+    first = phase.end;
+  }
+  if (call.phases.empty()) {
+    launch.phases.push_back(
+        {0, all, parallel(all, call.cost_ns)});
+  }
   if (capture_ == nullptr) {
     Run(launch, call.args.data());
     return absl::OkStatus();
@@ -72,13 +85,30 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
 }
 
 void HostQueue::Run(const HostLaunch& launch, const uint64_t* args) {
-  if (!launch.parallel) {
-    launch.function(args, launch.grid.data(), 0, launch.blocks);
-    return;
+  for (const HostPhase& phase : launch.phases) {
+    if (shuffled_) {
+      RunShuffled(launch, phase, args);
+      continue;
+    }
+    if (!phase.parallel) {
+      launch.function(args, launch.grid.data(), phase.begin, phase.end);
+      continue;
+    }
+    pool_.ParallelFor(phase.begin, phase.end, 0,
+                      [&](uint64_t begin, uint64_t end) {
+                        launch.function(args, launch.grid.data(), begin, end);
+                      });
   }
-  pool_.ParallelFor(0, launch.blocks, 0, [&](uint64_t begin, uint64_t end) {
-    launch.function(args, launch.grid.data(), begin, end);
-  });
+}
+
+void HostQueue::RunShuffled(const HostLaunch& launch, const HostPhase& phase,
+                            const uint64_t* args) {
+  std::vector<uint64_t> order(phase.end - phase.begin);
+  std::iota(order.begin(), order.end(), phase.begin);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const uint64_t block : order) {
+    launch.function(args, launch.grid.data(), block, block + 1);
+  }
 }
 
 absl::Status HostQueue::BeginCapture() {

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/device/device.h"
 #include "runtime/device/host/host_module.h"
@@ -21,12 +23,18 @@ struct HostCopy {
   uint64_t bytes;
 };
 
+// Blocks of a launch that wait for those before them.
+struct HostPhase {
+  uint64_t begin;
+  uint64_t end;
+  bool parallel;
+};
+
 struct HostLaunch {
   HostKernelFunction function;
   std::array<uint32_t, 3> grid;
-  uint64_t blocks;
   uint64_t first_arg;  // into HostGraph::args
-  bool parallel;
+  absl::InlinedVector<HostPhase, 4> phases;
 };
 
 // A recorded list. Arguments lie in one vector, so that a replay reads memory
@@ -45,7 +53,9 @@ class HostEvent : public Event {
 
 class HostQueue : public Queue {
  public:
-  explicit HostQueue(ThreadPool& pool) : pool_(pool) {}
+  // `order_seed` as in HostDeviceOptions.
+  HostQueue(ThreadPool& pool, uint64_t order_seed)
+      : pool_(pool), shuffled_(order_seed != 0), random_(order_seed) {}
 
   absl::Status Copy(const Memory& to, uint64_t to_offset, const Memory& from,
                     uint64_t from_offset, uint64_t bytes) override;
@@ -58,9 +68,13 @@ class HostQueue : public Queue {
 
  private:
   void Run(const HostLaunch& launch, const uint64_t* args);
+  void RunShuffled(const HostLaunch& launch, const HostPhase& phase,
+                   const uint64_t* args);
   absl::Status RefuseWhileCapturing(const char* call) const;
 
   ThreadPool& pool_;
+  bool shuffled_;
+  std::mt19937_64 random_;
   std::unique_ptr<HostGraph> capture_;
 };
 

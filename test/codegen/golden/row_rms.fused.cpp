@@ -31,4 +31,3 @@ GLM_FN void row_rms_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_rms, 256, 6, glm::kernel::row_rms_body)

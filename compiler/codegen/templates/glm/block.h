@@ -17,6 +17,8 @@
 //   Row<N>                   N floats spread over the block, `row[slot]`
 //   Each<N>(block, f)        f(i, slot) for i in [0, N); a barrier at the end
 //   Each(block, n, f)        f(i), n known at run time
+//   Stage<M, N>(block, load, store)  store(i, j, load(i, j)) for a matrix
+//                            [M, N]; loads of a GPU are under way together
 //   Sum<N>, Max<N>(block, f) reduction of f(i, slot), the same for all; Max
 //                            skips NaN and of nothing is -inf
 //   Sum, Max(block, n, f)    reduction of f(i)
@@ -26,10 +28,20 @@
 //                            values of kLaneRows<D, N> rows from d0. Words
 //                            inside f see the whole block.
 //   SumLanes<D, N>(v)        sum over the parts of a column
+//   LaneMatrix<D, N>         [D, N] floats that stay where EachLanes has them:
+//                            At(i) is the rows of the call that begins at i
+//   kLaneSums                sums of Lanes that one loop should carry
+//   Settle(v)                in unrolled code: Lanes v is computed here, before
+//                            what follows is loaded; bounds the registers
+//   Opaque(i)                i, uniform; in a loop: addresses from it are made
+//                            where they are used, not kept in registers
+//   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
 //   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
+//   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
+//                            of which `waiting` blocks wait (phases.h)
 //
 // Iterations of one Each, Sum or Max are independent: what one index stores,
 // another index of the same loop must not load. What a word stored is there for

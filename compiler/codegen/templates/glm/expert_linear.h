@@ -43,7 +43,7 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
          [&](int64_t n) { Store<OT>(y, place * Nout + n0 + n, 0.0f); });
     return;
   }
-  Gemv<XT, K>(
+  Gemv<XT, K, kTileN, 1>(
       block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count, 1,
       [&](int64_t) {
         return At<XT>(x, (per_slot ? place : place / top_k) * K);
@@ -75,7 +75,7 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
           return ids[place] == expert && sequences.Valid(place / top_k);
         },
         chosen);
-    Multiply<XT, K, kTileRows>(
+    Multiply<XT, K, kTileN, kTileRows>(
         block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count,
         rows,
         [&](int64_t r) {

@@ -5,7 +5,12 @@
 
 #ifdef __AMDGCN__
 
-#define GLM_WORK_ITEMS(n) __attribute__((amdgpu_flat_work_group_size(n, n)))
+// Work-items of a block, and blocks that wait: on 64 compute units, with as many
+// waves a SIMD as hold them and one block more (decisions/0014).
+#define GLM_WORK_ITEMS(n, waiting)                        \
+  __attribute__((amdgpu_flat_work_group_size(n, n),       \
+                 amdgpu_waves_per_eu((waiting) == 0 ? 1   \
+                                                    : (n) / 64 * ((waiting) / 64 + 1))))
 
 namespace glm::kernel {
 
@@ -18,12 +23,46 @@ GLM_FN int64_t GridZ() { return __builtin_amdgcn_workgroup_id_z(); }
 // A value that all lanes of the wave have, as one that the compiler knows so.
 GLM_FN int Uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
 
+// The uniform value, but the compiler no longer knows how it came about.
+GLM_FN int64_t Opaque(int64_t value) {
+  asm("" : "+s"(value));
+  return value;
+}
+
+// The value is computed here: neither later, which would keep what it is made
+// of, nor together with all that follows.
+GLM_FN void Settle(float& value) { asm volatile("" : "+v"(value)::"memory"); }
+
+// The launch's arguments where the hardware put them: no copy is made to index.
+GLM_FN const uint64_t* Arguments(const uint64_t*) {
+  return (const uint64_t*)__builtin_amdgcn_kernarg_segment_ptr();
+}
+
+// The same number, but loads that it addresses stay where they are written.
+GLM_FN int LateIndex(int index) {
+  asm volatile("" : "+s"(index));
+  return index;
+}
+
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+
+// What this work-item stored, or saw at a barrier, is seen by any block that
+// acquires later.
+GLM_FN void ReleaseToDevice() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+}
+GLM_FN void AcquireFromDevice() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  // No fence empties the scalar cache: what is loaded from here on is not known
+  // to be unchanged, and so no scalar load.
+  asm volatile("" ::: "memory");
+}
+GLM_FN void Pause() { __builtin_amdgcn_s_sleep(1); }
 
 // The value of lane (lane ^ kMask).
 template <int kMask>
@@ -37,6 +76,11 @@ GLM_FN float Exchange(float value) {
     return __builtin_bit_cast(float, __builtin_amdgcn_update_dpp(
                                          0, v, 0x160 + kMask, 0xf, 0xf, true));
   }
+}
+
+// The value of one lane, the same for all.
+GLM_FN int FromLane(int value, int lane) {
+  return __builtin_amdgcn_readlane(value, lane);
 }
 
 GLM_FN uint32_t Ballot(bool vote) { return __builtin_amdgcn_ballot_w32(vote); }

@@ -25,6 +25,8 @@ GLM_FN int Wave() { return Uniform(Thread() / kLanesOfWave); }
 
 // Position of the block in the grid.
 struct Block {
+  // Most rows that a launch may have, where the kernel was made for few.
+  static constexpr int64_t kRows = int64_t{1} << 31;
   int64_t x;
   int64_t y;
   int64_t z;
@@ -39,12 +41,30 @@ struct Words {
 struct Args {
   const uint64_t* words;
 
+  // The arguments of a launch inside a group. Those of all launches at once
+  // would not fit the scalar registers: they are loaded where they are used.
+  GLM_FN Args From(int64_t index) const {
+    return Args{words + LateIndex(int(index))};
+  }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
     return FromBits(uint32_t(words[index]));
   }
 };
+
+// Counters of blocks in device memory.
+GLM_FN uint32_t CountUp(uint32_t* counter) {  // the value before
+  return __scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED,
+                                   __MEMORY_SCOPE_DEVICE);
+}
+GLM_FN uint32_t ReadCounter(uint32_t* counter) {
+  return __scoped_atomic_load_n(counter, __ATOMIC_RELAXED,
+                                __MEMORY_SCOPE_DEVICE);
+}
+GLM_FN void ClearCounter(uint32_t* counter) {
+  __scoped_atomic_store_n(counter, 0u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
 
 // -------------------------------------------------------------------- loops
 
@@ -88,6 +108,19 @@ GLM_FN void Each(Block&, F f) {
 template <class F>
 GLM_FN void Each(Block&, int64_t n, F f) {
   for (int64_t i = Thread(); i < n; i += kThreads) f(i);
+  Barrier();
+}
+
+template <int64_t M, int64_t N, class From, class To>
+GLM_FN void Stage(Block&, From load, To store) {
+  constexpr uint32_t kRow = N;
+  decltype(load(int64_t(), int64_t())) loaded[Spread<M * N>::kSlots];
+  EachOwn<M * N>([&](int64_t i, int64_t slot) {
+    loaded[slot] = load(uint32_t(i) / kRow, uint32_t(i) % kRow);
+  });
+  EachOwn<M * N>([&](int64_t i, int64_t slot) {
+    store(uint32_t(i) / kRow, uint32_t(i) % kRow, loaded[slot]);
+  });
   Barrier();
 }
 
@@ -261,13 +294,26 @@ GLM_FN Lanes SumLanes(Lanes v) {
   return v;
 }
 
+// A register array holds one column a work-item.
+template <int64_t D, int64_t N>
+struct LaneMatrix {
+  static_assert(N * LaneParts<D, N>() <= kThreads, "one call a work-item");
+  Lanes values[kLaneRows<D, N>];
+  GLM_FN Lanes* At(int64_t) { return values; }
+};
+
+inline constexpr int64_t kLaneSums = 2;
+
 }  // namespace glm::kernel
 
-#define GLM_KERNEL(name, threads, arg_count, ...)                              \
+#define GLM_KERNEL(name, threads, arg_count, ...) \
+  GLM_GROUP(name, threads, arg_count, 0, __VA_ARGS__)
+
+#define GLM_GROUP(name, threads, arg_count, waiting, ...)                      \
   static_assert(threads == ::glm::kernel::kThreads, "one size of block");      \
-  extern "C" __attribute__((global)) GLM_WORK_ITEMS(threads) void name(        \
+  extern "C" __attribute__((global)) GLM_WORK_ITEMS(threads, waiting) void name( \
       const ::glm::kernel::Words<arg_count> words) {                           \
-    const ::glm::kernel::Args args{words.words};                               \
+    const ::glm::kernel::Args args{::glm::kernel::Arguments(words.words)};     \
     ::glm::kernel::Block block{::glm::kernel::GridX(), ::glm::kernel::GridY(), \
                                ::glm::kernel::GridZ()};                        \
     __VA_ARGS__(block, args);                                                  \

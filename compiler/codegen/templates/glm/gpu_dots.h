@@ -44,29 +44,51 @@ GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
   return v;
 }
 
-// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
-template <class F>
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
+// which are at most kMost: what cannot be costs no registers.
+template <int64_t kMost, class F>
 GLM_FN void WithRows(int64_t rows, F f) {
-  if (rows <= 1) {
+  if (kMost <= 1 || rows <= 1) {
     f.template operator()<1>();
-  } else if (rows <= 2) {
-    f.template operator()<2>();
-  } else if (rows <= 4) {
-    f.template operator()<4>();
-  } else {
-    f.template operator()<8>();
+  } else if constexpr (kMost > 1) {
+    if (kMost <= 2 || rows <= 2) {
+      f.template operator()<2>();
+    } else if constexpr (kMost > 2) {
+      if (kMost <= 4 || rows <= 4) {
+        f.template operator()<4>();
+      } else if constexpr (kMost > 4) {
+        f.template operator()<8>();
+      }
+    }
   }
 }
 
 // --------------------------------------------------------------------- Dots
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// Adds the lanes' sums; lane o * R + r stores that of output first + o, row r.
+template <int O, int R, class Out>
+GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
+                      int64_t rows, Out out) {
+  float mine = 0.0f;
+  GLM_UNROLL for (int o = 0; o < O; ++o) {
+    GLM_UNROLL for (int r = 0; r < R; ++r) {
+      const float sum = SumWave(acc[o][r]);
+      if (Lane() == o * R + r) mine = sum;
+    }
+  }
+  const int64_t o = first + Lane() / R;
+  const int64_t r = Lane() % R;
+  if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
+}
+
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs. A wave takes O outputs at a time; its lanes share the
 // columns, 8 each.
-template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
+          class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = R == 8 ? 2 : 4;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
@@ -97,18 +119,7 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
 #pragma nounroll
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       }
-
-      // Lane o * R + r stores the sum of (o, r).
-      float mine = 0.0f;
-      GLM_UNROLL for (int o = 0; o < O; ++o) {
-        GLM_UNROLL for (int r = 0; r < R; ++r) {
-          const float sum = SumWave(acc[o][r]);
-          if (Lane() == o * R + r) mine = sum;
-        }
-      }
-      const int64_t o = first + Lane() / R;
-      const int64_t r = Lane() % R;
-      if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
+      StoreDots(acc, first, outputs, rows, out);
     }
   });
   Barrier();
@@ -136,7 +147,7 @@ GLM_FN void WithPairs(bool pair, F f) {
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<8>(rows, [&]<int R>() {
     const float* c[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) c[r] = c_row(Least(r, rows - 1));
     for (int64_t n = 2 * Thread(); n < count; n += 2 * kThreads) {
@@ -168,23 +179,37 @@ GLM_FN float* Scratch() {
   return scratch;
 }
 
-// Adds the waves' sums of two neighbouring outputs a lane.
-template <int R, class Out>
+// Lanes that share the outputs of a tile, two neighbours each; the wave has as
+// many slices of the columns as such lanes fit.
+template <int64_t kWidth>
+inline constexpr int kLanesOfTile = int(kWidth / 2);
+template <int64_t kWidth>
+inline constexpr int kSlices = kWaves * kLanesOfWave / kLanesOfTile<kWidth>;
+template <int64_t kWidth>
+GLM_FN int Slice() {
+  return Thread() / kLanesOfTile<kWidth>;
+}
+template <int64_t kWidth>
+GLM_FN int TileOutput() {
+  return 2 * (Lane() % kLanesOfTile<kWidth>);
+}
+
+// Adds the slices' sums of two neighbouring outputs a lane.
+template <int kWidth, int R, class Out>
 GLM_FN void AddSlices(const Float2 (&acc)[R], int64_t count, int64_t rows,
                       Out out) {
-  constexpr int kWidth = 2 * kLanesOfWave;
   constexpr int kRows = R < 4 ? R : 4;
-  static_assert(kWaves * kRows * kWidth <= kScratchFloats, "fits");
-  float* part = Scratch();  // [kWaves][kRows][kWidth]
+  static_assert(kSlices<kWidth> * kRows * kWidth <= kScratchFloats, "fits");
+  float* part = Scratch();  // [kSlices][kRows][kWidth]
   GLM_UNROLL for (int r0 = 0; r0 < R; r0 += kRows) {
     GLM_UNROLL for (int r = 0; r < kRows; ++r) {
-      *reinterpret_cast<Float2*>(part + (Wave() * kRows + r) * kWidth +
-                                 2 * Lane()) = acc[r0 + r];
+      *reinterpret_cast<Float2*>(part + (Slice<kWidth>() * kRows + r) * kWidth +
+                                 TileOutput<kWidth>()) = acc[r0 + r];
     }
     Barrier();
     for (int i = Thread(); i < kRows * kWidth; i += kThreads) {
       float sum = part[i];
-      GLM_UNROLL for (int w = 1; w < kWaves; ++w) {
+      GLM_UNROLL for (int w = 1; w < kSlices<kWidth>; ++w) {
         sum += part[w * kRows * kWidth + i];
       }
       const int r = r0 + i / kWidth;
@@ -197,25 +222,25 @@ GLM_FN void AddSlices(const Float2 (&acc)[R], int64_t count, int64_t rows,
 
 // --------------------------------------------------------------------- Gemv
 
-template <int XT, int64_t K, int WT, int64_t RS, int64_t CS, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
+          int64_t CS, class XRow, class Out>
 GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT, K>(
+    Dots<XT, WT, K, kMost>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
-    WithRows(rows, [&]<int R>() {
+    WithRows<kMost>(rows, [&]<int R>() {
       const void* x[R];
       GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
-      const int n = 2 * Lane();
+      const int n = TileOutput<kWidth>();
       Float2 acc[R] = {};
       if (n < count) {
         WithPairs<WT>(n + 1 < count, [&](auto load) {
 #pragma unroll 4
-          for (int64_t k = Wave(); k < K; k += kWaves) {
+          for (int64_t k = Slice<kWidth>(); k < K; k += kSlices<kWidth>) {
             const Float2 w = load(weight.data, k * CS + n0 + n);
             GLM_UNROLL for (int r = 0; r < R; ++r) {
               acc[r] += Load<XT>(x[r], k) * w;
@@ -223,7 +248,7 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
           }
         });
       }
-      AddSlices<R>(acc, count, rows, out);
+      AddSlices<kWidth>(acc, count, rows, out);
     });
   }
 }
@@ -233,24 +258,25 @@ GLM_FN float CodeValue(uint32_t word, int i) {
   return float(int32_t(word >> (4 * i) & 15u) - 8);
 }
 
-template <int XT, int64_t K, int64_t N, int64_t G, class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t N, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
-  // A wave takes every kWaves-th stretch of words; a stretch has one scale.
+  // A slice takes every kSlices-th stretch of words; a stretch has one scale.
   constexpr int64_t kGroupWords = G / 8;
   constexpr int64_t kWords = CeilDiv(K, 8);
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int64_t kStretch =
         R < 4 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
-    const int n = 2 * Lane();
+    const int n = TileOutput<kWidth>();
     Float2 acc[R] = {};
     const auto run = [&](auto load_words, auto load_scales) {
-      for (int64_t k8 = Wave() * kStretch; k8 < kWords;
-           k8 += kWaves * kStretch) {
+      for (int64_t k8 = Slice<kWidth>() * kStretch; k8 < kWords;
+           k8 += kSlices<kWidth> * kStretch) {
         Word2 word[kStretch];
         GLM_UNROLL for (int j = 0; j < kStretch; ++j) {
           word[j] = load_words(weight.words + (k8 + j) * N + n0 + n);
@@ -283,8 +309,78 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
             return Float2{Load<F16>(scales, i), 0.0f};
           });
     }
-    AddSlices<R>(acc, count, rows, out);
+    AddSlices<kWidth>(acc, count, rows, out);
   });
+}
+
+template <int kCount>
+using Bytes = int8_t __attribute__((ext_vector_type(kCount)));
+
+// kCount codes k .. of a row of K; those from K on are 0 and are not read. Only
+// where K keeps rows aligned are they one load.
+template <int kCount, int64_t K>
+GLM_FN Bytes<kCount> RowCodes(const int8_t* row, int64_t k) {
+  Bytes<kCount> v = int8_t(0);
+  if constexpr (K % kCount == 0) {
+    return k < K ? *reinterpret_cast<const Bytes<kCount>*>(row + k) : v;
+  } else {
+    GLM_UNROLL for (int i = 0; i < kCount; ++i) {
+      if (k + i < K) v[i] = row[k + i];
+    }
+    return v;
+  }
+}
+
+// A wave takes O outputs at a time; its lanes share the columns, 16 each, or 8
+// where many rows need the registers. These have one scale.
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
+          class Out>
+GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
+                 int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= 0) return;
+  constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
+  WithRows<kMost>(rows, [&]<int R>() {
+    constexpr int O = R == 8 ? 2 : 4;
+    constexpr int kCodes = R < 4 ? 16 : 8;
+    const void* x[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    for (int64_t first = Wave() * O; first < count; first += kWaves * O) {
+      const int8_t* codes[O];
+      const void* scales[O];
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        const int64_t n = n0 + Least(first + o, count - 1);
+        codes[o] = weight.codes + n * K;
+        scales[o] = At<F16>(weight.scales, n * kGroups);
+      }
+      float acc[O][R] = {};
+#pragma nounroll
+      for (int64_t i = Lane() * kCodes; i < K; i += kCodes * kLanesOfWave) {
+        Bytes<kCodes> code[O];
+        float scale[O];
+        GLM_UNROLL for (int o = 0; o < O; ++o) {
+          code[o] = RowCodes<kCodes, K>(codes[o], i);
+          scale[o] = Load<F16>(scales[o], i / G);
+        }
+        GLM_UNROLL for (int r = 0; r < R; ++r) {
+          float part[O] = {};
+          GLM_UNROLL for (int c = 0; c < kCodes; c += 8) {
+            const Float8 xv =
+                LoadVector<XT, Float8, K % kCodes == 0>(x[r], i + c, K);
+            GLM_UNROLL for (int o = 0; o < O; ++o) {
+              GLM_UNROLL for (int j = 0; j < 8; ++j) {
+                part[o] += float(code[o][c + j]) * xv[j];
+              }
+            }
+          }
+          GLM_UNROLL for (int o = 0; o < O; ++o) {
+            acc[o][r] += scale[o] * part[o];
+          }
+        }
+      }
+      StoreDots(acc, first, count, rows, out);
+    }
+  });
+  Barrier();
 }
 
 }  // namespace glm::kernel

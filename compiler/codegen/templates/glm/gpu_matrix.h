@@ -1,8 +1,8 @@
 // gpu_matrix.h - the product of many rows with a tile of a weight on a GPU.
 //
-// The operands pass through shared memory. bf16 rows with bf16 or int4 weights
-// use the matrix units: products of two bf16 are exact in fp32, and so are bf16
-// times a code; a group's scale multiplies its sum. All else is fp32.
+// The operands pass through shared memory. bf16 rows with bf16, int4 or int8
+// weights use the matrix units: products of two bf16 are exact in fp32, and so
+// are bf16 times a code; a group's scale multiplies its sum. All else is fp32.
 #pragma once
 
 #include "glm/gpu_dots.h"
@@ -66,7 +66,11 @@ template <int64_t N, int64_t Columns, int64_t G>
 struct Codes<Gptq4Weight<N, Columns, G>> {
   static constexpr bool kExact = G % 16 == 0;
   static constexpr int64_t kGroup = G;
-  static constexpr int64_t kOutputs = N;
+
+  GLM_FN static float Scale(const Gptq4Weight<N, Columns, G>& weight, int64_t n,
+                            int64_t k) {
+    return Load<F16>(weight.scales, k / G * N + n);
+  }
 
   template <int64_t K>
   GLM_FN static void Stage(const Gptq4Weight<N, Columns, G>& weight, int64_t n0,
@@ -82,11 +86,42 @@ struct Codes<Gptq4Weight<N, Columns, G>> {
   }
 };
 
+template <int64_t Columns, int64_t G>
+struct Codes<Int8Weight<Columns, G>> {
+  static constexpr bool kExact = true;
+  static constexpr int64_t kGroup = G;
+
+  GLM_FN static float Scale(const Int8Weight<Columns, G>& weight, int64_t n,
+                            int64_t k) {
+    return Load<F16>(weight.scales, n * weight.kGroups + k / G);
+  }
+
+  template <int64_t K>
+  GLM_FN static void Stage(const Int8Weight<Columns, G>& weight, int64_t n0,
+                           int64_t count, int64_t k0, uint16_t* to) {
+    const int n = Thread() / 4, k = Thread() % 4 * 8;
+    Bytes<8> code = int8_t(0);
+    if (n < count) {
+      code = RowCodes<8, K>(weight.codes + (n0 + n) * K, k0 + k);
+    }
+    Half8 v;
+    GLM_UNROLL for (int i = 0; i < 8; ++i) {
+      v[i] = uint16_t(Bits(float(code[i])) >> 16);
+    }
+    *reinterpret_cast<Half8*>(to + n * kStride + k) = v;
+  }
+};
+
 template <int64_t K, class Weight, class XRow, class Out>
 GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
                              int64_t rows, XRow x_row, Out out) {
   using Code = Codes<Weight>;
   constexpr int kTiles = kTileN / 16;
+  // Columns whose products a matrix unit sums before they join the result: a
+  // scale's, or as many as keep its sums exact enough (an sm_90 cuts off what
+  // does not fit, so the error grows with every addition).
+  constexpr int64_t kTogether = Code::kGroup != 0 ? Code::kGroup : 512;
+  constexpr bool kParts = Code::kGroup != 0 || K > kTogether;
   uint16_t* x = reinterpret_cast<uint16_t*>(Scratch());
   uint16_t* w = x + kTileRows * kStride;
   static_assert((kTileRows + kTileN) * kStride * 2 <= kScratchFloats * 4,
@@ -119,18 +154,21 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
         const TileOperand a = LoadTile(x + Wave() * 16 * kStride + k, kStride);
         GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
           const TileOperand b = LoadTile(w + j * 16 * kStride + k, kStride);
-          MultiplyTiles(Code::kGroup == 0 ? sums[j] : part[j], a, b);
+          MultiplyTiles(kParts ? part[j] : sums[j], a, b);
         }
-        if constexpr (Code::kGroup != 0) {
-          if ((k0 + k + 16) % Code::kGroup == 0 || k0 + k + 16 >= K) {
-            const int64_t group =
-                Least(k0 + k, K - 1) / Code::kGroup * Code::kOutputs + n0;
+        if constexpr (kParts) {
+          if ((k0 + k + 16) % kTogether == 0 || k0 + k + 16 >= K) {
+            const int64_t at = Least(k0 + k, K - 1);
             GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
               GLM_UNROLL for (int i = 0; i < 8; ++i) {
                 const int n = j * 16 + TileColumn(i);
-                const float scale =
-                    n < count ? Load<F16>(weight.scales, group + n) : 0.0f;
-                sums[j][i] += scale * part[j][i];
+                if constexpr (Code::kGroup == 0) {
+                  sums[j][i] += part[j][i];
+                } else {
+                  const float scale =
+                      n < count ? Code::Scale(weight, n0 + n, at) : 0.0f;
+                  sums[j][i] += scale * part[j][i];
+                }
               }
               part[j] = 0.0f;
             }
@@ -165,6 +203,12 @@ GLM_FN float WeightAt(const Gptq4Weight<N, K, G>& weight, int64_t n,
                       int64_t k) {
   return CodeValue(weight.words[k / 8 * N + n], int(k % 8)) *
          Load<F16>(weight.scales, k / G * N + n);
+}
+
+template <int64_t K, int64_t G>
+GLM_FN float WeightAt(const Int8Weight<K, G>& weight, int64_t n, int64_t k) {
+  return float(weight.codes[n * K + k]) *
+         Load<F16>(weight.scales, n * weight.kGroups + k / G);
 }
 
 // A work-item has 8 rows by 4 outputs.

@@ -17,6 +17,8 @@ namespace glm::kernel {
 
 // Position of the block in the grid.
 struct Block {
+  // Most rows that a launch may have, where the kernel was made for few.
+  static constexpr int64_t kRows = int64_t{1} << 31;
   int64_t x;
   int64_t y;
   int64_t z;
@@ -26,6 +28,8 @@ struct Block {
 struct Args {
   const uint64_t* words;
 
+  // The arguments of a launch inside a group.
+  GLM_FN Args From(int64_t index) const { return Args{words + index}; }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
@@ -49,6 +53,13 @@ template <class F>
 GLM_FN void Each(Block&, int64_t n, F f) {
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = 0; i < n; ++i) f(i);
+}
+
+template <int64_t M, int64_t N, class From, class To>
+GLM_FN void Stage(Block& block, From load, To store) {
+  for (int64_t i = 0; i < M; ++i) {
+    Each<N>(block, [&](int64_t j, int64_t) { store(i, j, load(i, j)); });
+  }
 }
 
 template <class F>
@@ -163,6 +174,18 @@ GLM_FN Lanes SumLanes(Lanes value) {
   return value;
 }
 
+template <int64_t D, int64_t N>
+struct LaneMatrix {
+  Lanes values[CeilDiv(N, kLanes)][D];
+  GLM_FN Lanes* At(int64_t i) { return values[i / kLanes]; }
+};
+
+// Registers for them and for a row of what they multiply.
+inline constexpr int64_t kLaneSums = kVector == 16 ? 4 : 2;
+
+GLM_FN void Settle(Lanes&) {}
+GLM_FN int64_t Opaque(int64_t value) { return value; }
+
 // -------------------------------------------------------------------- entry
 
 // Blocks begin .. end - 1 of the grid, x fastest.
@@ -179,7 +202,10 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 
 }  // namespace glm::kernel
 
-#define GLM_KERNEL(name, threads, arg_count, ...)                          \
+#define GLM_KERNEL(name, threads, arg_count, ...) \
+  GLM_GROUP(name, threads, arg_count, 0, __VA_ARGS__)
+
+#define GLM_GROUP(name, threads, arg_count, waiting, ...)                  \
   extern "C" __attribute__((visibility("default"))) void name(             \
       const uint64_t* words, const uint32_t* grid, uint64_t begin,         \
       uint64_t end) {                                                      \

@@ -26,17 +26,22 @@ GLM_FN float SumOf(V v) {
   }
 }
 
-// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows.
-template <class F>
+// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
+// which are at most kMost: what cannot be costs no registers.
+template <int64_t kMost, class F>
 GLM_FN void WithRows(int64_t rows, F f) {
-  if (rows <= 1) {
+  if (kMost <= 1 || rows <= 1) {
     f.template operator()<1>();
-  } else if (rows <= 2) {
-    f.template operator()<2>();
-  } else if (rows <= 4) {
-    f.template operator()<4>();
-  } else {
-    f.template operator()<8>();
+  } else if constexpr (kMost > 1) {
+    if (kMost <= 2 || rows <= 2) {
+      f.template operator()<2>();
+    } else if constexpr (kMost > 2) {
+      if (kMost <= 4 || rows <= 4) {
+        f.template operator()<4>();
+      } else if constexpr (kMost > 4) {
+        f.template operator()<8>();
+      }
+    }
   }
 }
 
@@ -72,12 +77,13 @@ GLM_SHARED_CODE void DotsBlock(int64_t k, const void* const* x,
   }
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, at most 8 rows and any
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs.
-template <int XT, int WT, int64_t K, class XRow, class WRow, class Out>
+template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
+          class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = Least(kAccumulators / R, 8);
     const void* x[R];
     for (int64_t r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
@@ -124,7 +130,7 @@ GLM_SHARED_CODE void MixBlock(int64_t k, const float* const* c, Row row,
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
-  WithRows(rows, [&]<int R>() {
+  WithRows<8>(rows, [&]<int R>() {
     constexpr int V = Most(1, Least(kAccumulators / R, 4));
     constexpr int kWidth = V * kVector;
     const float* factor[R];
@@ -172,15 +178,16 @@ GLM_FN Vector CodeValues(CodeVector words) {
 
 // sums[r][n] = sum_k x[r][k] W[n][k] for n < kVector * V. `words` and `scales`
 // point at output 0; `stride` is their row length. The scale multiplies the sum
-// of its group.
+// of its group, which two chains form where registers are left.
 template <int R, int V>
 GLM_SHARED_CODE void CodesBlock(int64_t k, int64_t group, int64_t stride,
                                 const float* const* x, const uint32_t* words,
                                 const void* scales, float* sums) {
+  constexpr int S = Most(1, Least(2, kAccumulators / 2 / (R * V)));
   Vector acc[R][V] = {};
   for (int64_t k0 = 0; k0 < k; k0 += group) {
     const int64_t end = Least(k, k0 + group);
-    Vector part[R][V] = {};
+    Vector part[S][R][V] = {};
     for (int64_t k8 = k0; k8 < end; k8 += 8) {
       CodeVector code[V];
       __builtin_memcpy(code, words + k8 / 8 * stride, sizeof(code));
@@ -193,7 +200,7 @@ GLM_SHARED_CODE void CodesBlock(int64_t k, int64_t group, int64_t stride,
         for (int r = 0; r < R; ++r) {
           const Vector factor = x[r][k8 + i];
 #pragma unroll
-          for (int v = 0; v < V; ++v) part[r][v] += factor * w[v];
+          for (int v = 0; v < V; ++v) part[i % S][r][v] += factor * w[v];
         }
       };
       if (k8 + 8 <= end) {
@@ -208,7 +215,10 @@ GLM_SHARED_CODE void CodesBlock(int64_t k, int64_t group, int64_t stride,
       const Vector scale =
           LoadVector<F16, Vector>(scales, k0 / group * stride + v * kVector);
 #pragma unroll
-      for (int r = 0; r < R; ++r) acc[r][v] += scale * part[r][v];
+      for (int r = 0; r < R; ++r) {
+        if constexpr (S == 2) part[0][r][v] += part[1][r][v];
+        acc[r][v] += scale * part[0][r][v];
+      }
     }
   }
 #pragma unroll
@@ -217,7 +227,81 @@ GLM_SHARED_CODE void CodesBlock(int64_t k, int64_t group, int64_t stride,
   }
 }
 
+// ----------------------------------------------------------------- int8 codes
+
+// W[n][k] of kVector codes without their scale.
+GLM_FN Vector CodeValues(const int8_t* codes) {
+  typedef int8_t Bytes __attribute__((ext_vector_type(kVector)));
+  Bytes bytes;
+  __builtin_memcpy(&bytes, codes, sizeof(bytes));
+  return __builtin_convertvector(bytes, Vector);
+}
+
+// sums[o][r] = x[r] . w[o] over k elements; a vector never leaves its group.
+template <int XT, int R, int O>
+GLM_SHARED_CODE void BytesBlock(int64_t k, int64_t group, const void* const* x,
+                                const int8_t* const* codes,
+                                const void* const* scales, float* sums) {
+  Vector acc[O][R] = {};
+  const int64_t whole = k - k % kVector;
+  for (int64_t k0 = 0; k0 < whole; k0 += group) {
+    Vector scale[O];
+#pragma unroll
+    for (int o = 0; o < O; ++o) scale[o] = Load<F16>(scales[o], k0 / group);
+    for (int64_t i = k0; i < Least(whole, k0 + group); i += kVector) {
+      Vector xv[R];
+#pragma unroll
+      for (int r = 0; r < R; ++r) xv[r] = LoadVector<XT, Vector>(x[r], i);
+#pragma unroll
+      for (int o = 0; o < O; ++o) {
+        const Vector wv = CodeValues(codes[o] + i) * scale[o];
+#pragma unroll
+        for (int r = 0; r < R; ++r) acc[o][r] += wv * xv[r];
+      }
+    }
+  }
+#pragma unroll
+  for (int o = 0; o < O; ++o) {
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      float sum = SumOf(acc[o][r]);
+      for (int64_t i = whole; i < k; ++i) {
+        sum += Load<XT>(x[r], i) * float(codes[o][i]) *
+               Load<F16>(scales[o], i / group);
+      }
+      sums[o * R + r] = sum;
+    }
+  }
+}
+
 // --------------------------------------------------------------------- Gemv
+
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
+          class Out>
+GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
+                 int64_t count, int64_t rows, XRow x_row, Out out) {
+  if (rows <= 0) return;
+  constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
+  WithRows<kMost>(rows, [&]<int R>() {
+    constexpr int O = Least(kAccumulators / R, 4);
+    const void* x[R];
+    for (int64_t r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    for (int64_t first = 0; first < count; first += O) {
+      const int8_t* codes[O];
+      const void* scales[O];
+      for (int64_t o = 0; o < O; ++o) {
+        const int64_t n = n0 + Least(first + o, count - 1);
+        codes[o] = weight.codes + n * K;
+        scales[o] = At<F16>(weight.scales, n * kGroups);
+      }
+      float sums[O * R];
+      BytesBlock<XT, R, O>(K, G, x, codes, scales, sums);
+      for (int64_t o = 0; o < Least(O, count - first); ++o) {
+        for (int64_t r = 0; r < rows; ++r) out(r, first + o, sums[o * R + r]);
+      }
+    }
+  });
+}
 
 // Row pointers of fp32: the rows themselves, or widened copies in `wide`.
 template <int XT, int64_t K, class XRow>
@@ -235,18 +319,18 @@ GLM_FN void WideRows(int64_t rows, XRow x_row, float* wide, const float** x) {
   }
 }
 
-template <int XT, int64_t K, int WT, int64_t RS, int64_t CS, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
+          int64_t CS, class XRow, class Out>
 GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   if constexpr (CS == 1) {
-    Dots<XT, WT, K>(
+    Dots<XT, WT, K, kMost>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
-    GLM_SHARED(float, wide, XT == F32 ? 1 : 8 * K);
-    const float* x[8];
+    GLM_SHARED(float, wide, XT == F32 ? 1 : kMost * K);
+    const float* x[kMost];
     WideRows<XT, K>(rows, x_row, wide, x);
     Mix<WT>(
         block, K, rows, [&](int64_t r) { return x[r]; },
@@ -254,7 +338,8 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
   }
 }
 
-template <int XT, int64_t K, int64_t N, int64_t G, class XRow, class Out>
+template <int XT, int64_t K, int64_t kTile, int64_t kMost, int64_t N, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   // Two rounds of at most four rows: sums of a group and of all need registers.
@@ -265,7 +350,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
     WideRows<XT, K>(some, [&](int64_t r) { return x_row(first + r); }, wide, x);
     for (int64_t r = some; r < 4; ++r) x[r] = x[0];
     const auto run = [&]<int R>() {
-      constexpr int V = Least(kAccumulators / 2 / R, 4);
+      constexpr int V = Least(Least(kAccumulators / 2 / R, 4), kTile / kVector);
       constexpr int kWidth = V * kVector;
       alignas(64) float sums[R * kWidth];
       int64_t n = 0;
@@ -292,13 +377,7 @@ GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
         }
       }
     };
-    if (some == 1) {
-      run.template operator()<1>();
-    } else if (some == 2) {
-      run.template operator()<2>();
-    } else {
-      run.template operator()<4>();
-    }
+    WithRows<Least(kMost, 4)>(some, run);
   }
 }
 

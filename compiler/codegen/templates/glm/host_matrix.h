@@ -45,35 +45,64 @@ GLM_FN void Transpose(Vector (&v)[kVector]) {
   }
 }
 
-// tile[k][n] = W[n0 + n][k0 + k]; outputs from `count` on are 0.
+// kVector elements of row n from column k, and one.
+template <int WT, int64_t RS>
+GLM_FN Vector RowVector(const DenseWeight<WT, RS, 1>& weight, int64_t n,
+                        int64_t k) {
+  return LoadVector<WT, Vector>(weight.data, n * RS + k);
+}
+template <int WT, int64_t RS>
+GLM_FN float RowElement(const DenseWeight<WT, RS, 1>& weight, int64_t n,
+                        int64_t k) {
+  return Load<WT>(weight.data, n * RS + k);
+}
+template <int64_t K, int64_t G>
+GLM_FN Vector RowVector(const Int8Weight<K, G>& weight, int64_t n, int64_t k) {
+  return CodeValues(weight.codes + n * K + k) *
+         Load<F16>(weight.scales, n * weight.kGroups + k / G);
+}
+template <int64_t K, int64_t G>
+GLM_FN float RowElement(const Int8Weight<K, G>& weight, int64_t n, int64_t k) {
+  return float(weight.codes[n * K + k]) *
+         Load<F16>(weight.scales, n * weight.kGroups + k / G);
+}
+
+// tile[k][n] = W[n0 + n][k0 + k]; outputs from `count` on are 0. The weight has
+// neighbours along k.
+template <class Weight>
+GLM_SHARED_CODE void UnpackRows(const Weight& weight, int64_t n0, int64_t count,
+                                int64_t k0, int64_t columns, float* tile) {
+  const int64_t whole = columns - columns % kVector;
+  for (int64_t n = 0; n < kTileN; n += kVector) {
+    for (int64_t k = 0; k < whole; k += kVector) {
+      Vector v[kVector];
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        v[i] = n + i < count ? RowVector(weight, n0 + n + i, k0 + k)
+                             : Vector(0.0f);
+      }
+      Transpose<1>(v);
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        __builtin_memcpy(tile + (k + i) * kTileN + n, &v[i], sizeof(v[i]));
+      }
+    }
+  }
+  for (int64_t k = whole; k < columns; ++k) {
+    for (int64_t n = 0; n < kTileN; ++n) {
+      tile[k * kTileN + n] =
+          n < count ? RowElement(weight, n0 + n, k0 + k) : 0.0f;
+    }
+  }
+}
+
+// The same, for each kind of weight.
 template <int WT, int64_t RS, int64_t CS>
 GLM_SHARED_CODE void UnpackTile(const DenseWeight<WT, RS, CS>& weight,
                                 int64_t n0, int64_t count, int64_t k0,
                                 int64_t columns, float* tile) {
   if constexpr (CS == 1) {
-    const int64_t whole = columns - columns % kVector;
-    for (int64_t n = 0; n < kTileN; n += kVector) {
-      for (int64_t k = 0; k < whole; k += kVector) {
-        Vector v[kVector];
-#pragma unroll
-        for (int i = 0; i < kVector; ++i) {
-          v[i] = n + i < count ? LoadVector<WT, Vector>(
-                                     weight.data, (n0 + n + i) * RS + k0 + k)
-                               : Vector(0.0f);
-        }
-        Transpose<1>(v);
-#pragma unroll
-        for (int i = 0; i < kVector; ++i) {
-          __builtin_memcpy(tile + (k + i) * kTileN + n, &v[i], sizeof(v[i]));
-        }
-      }
-    }
-    for (int64_t k = whole; k < columns; ++k) {
-      for (int64_t n = 0; n < kTileN; ++n) {
-        tile[k * kTileN + n] =
-            n < count ? Load<WT>(weight.data, (n0 + n) * RS + k0 + k) : 0.0f;
-      }
-    }
+    UnpackRows(weight, n0, count, k0, columns, tile);
   } else {
     for (int64_t k = 0; k < columns; ++k) {
       float* to = tile + k * kTileN;
@@ -83,6 +112,13 @@ GLM_SHARED_CODE void UnpackTile(const DenseWeight<WT, RS, CS>& weight,
       for (int64_t n = count; n < kTileN; ++n) to[n] = 0.0f;
     }
   }
+}
+
+template <int64_t K, int64_t G>
+GLM_SHARED_CODE void UnpackTile(const Int8Weight<K, G>& weight, int64_t n0,
+                                int64_t count, int64_t k0, int64_t columns,
+                                float* tile) {
+  UnpackRows(weight, n0, count, k0, columns, tile);
 }
 
 template <int64_t N, int64_t K, int64_t G>

@@ -1,7 +1,7 @@
 // index_scores.h - score of each complete pool for each row.
 //
-// Grid: ceil(C / 64), ceil(T / 32). A block owns 64 pools and 32 rows; rows of
-// one sequence share the unpacked pools.
+// Grid: ceil(C / 64), ceil(T / 32). A block owns 64 pools and 32 rows;
+// `together` rows of one sequence share the unpacked pools.
 //
 // Arguments: seqs, N, T, q XT [T, heads, D], w WT [T, heads], pools base,
 // stride (slot: CT [max_pools, D]), scale F32, scores F32 [T, C], C. Row
@@ -14,12 +14,11 @@
 namespace glm::kernel {
 
 template <int XT, int WT, int CT, int64_t heads, int64_t D, int64_t P,
-          class Block>
+          int64_t together, class Block>
 GLM_FN void IndexScores(Block& block, const Args& args) {
   constexpr int64_t kRows = 32;
-  constexpr int64_t kTogether = Least(kRows, Most(1, kTileRows / heads));
-  static_assert(heads <= kTileRows,
-                "the heads of a row are multiplied together");
+  static_assert(together <= kRows && together * heads <= kTileRows,
+                "the heads of these rows are multiplied together");
   const Sequences sequences(args);
   const void* q = args.Pointer(3);
   const void* w = args.Pointer(4);
@@ -30,14 +29,14 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
   const int64_t end = Least((block.y + 1) * kRows, sequences.rows);
 
   for (int64_t row = block.y * kRows; row < end;) {
-    // 1. The next valid rows of one sequence, at most kTogether.
+    // 1. The next valid rows of one sequence, at most `together`.
     if (!sequences.Valid(row)) {
       ++row;
       continue;
     }
     const int64_t sequence = sequences.Sequence(row);
     int64_t rows = 1;
-    while (rows < kTogether && row + rows < end &&
+    while (rows < together && row + rows < end &&
            sequences.Sequence(row + rows) == sequence &&
            sequences.Valid(row + rows)) {
       ++rows;
@@ -48,7 +47,7 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
         Least(kTileN, sequences.Context(row + rows - 1) / P - p0);
     if (count > 0) {
       // 3. Every head's products q . pool; row r of them is (row, head).
-      GLM_SHARED(float, products, kTogether * heads * kTileN);
+      GLM_SHARED(float, products, together* heads* kTileN);
       const DenseWeight<CT, D, 1> pools = {
           SlotMemory(args, 5, sequences.Slot(sequence))};
       TileMatmul<XT, D>(

@@ -6,27 +6,46 @@
 //   LinearTile      ceil(Nout / 64), ceil(T / 128)
 //   HeadLinear      ceil(Nout / 64), H
 //   HeadLinearTile  ceil(Nout / 64), H, ceil(T / 128)
+//   LinearParts     parts: y F32 [T, parts, Nout], the sums of part p of K
 //
 // Arguments: seqs, N, T, x [T, H, K], w, y [T, H, Nout];
 // W_h[n][k] = w[base + h * head_stride + n * n_stride + k * k_stride].
+// Linear and LinearTile with a form other than kDense: w is uint64 [2], the
+// addresses of codes and scales.
 #pragma once
 
 #include "glm/matrix.h"
 
 namespace glm::kernel {
 
-// Outputs n0 .. n0 + count - 1 of head `head`, rows first .. end - 1.
-template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
-          int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
-          int64_t kRows, class Block>
-GLM_FN void LinearRows(Block& block, const Args& args, int64_t head, int64_t n0,
-                       int64_t count, int64_t first, int64_t end) {
+template <int form, int WT, int64_t Nout, int64_t K, int64_t group>
+GLM_FN auto LinearWeight(const Args& args) {
+  if constexpr (form == kDense) {
+    return DenseWeight<WT, K, 1>{args.Pointer(4)};
+  } else {
+    const uint64_t* table = static_cast<const uint64_t*>(args.Pointer(4));
+    const void* codes = Address(table[0]);
+    const void* scales = Address(table[1]);
+    if constexpr (form == kDenseGptq4) {
+      return Gptq4Weight<Nout, K, group>{static_cast<const uint32_t*>(codes),
+                                         scales};
+    } else {
+      static_assert(form == kDenseInt8, "a form of one matrix");
+      return Int8Weight<K, group>{static_cast<const int8_t*>(codes), scales};
+    }
+  }
+}
+
+// Outputs n0 .. n0 + count - 1 of head `head`, at most kWidth, rows first ..
+// end - 1.
+template <int XT, int OT, int64_t H, int64_t Nout, int64_t K, int64_t kWidth,
+          int64_t kRows, class Block, class Weight>
+GLM_FN void LinearRows(Block& block, const Args& args, const Weight& weight,
+                       int64_t head, int64_t n0, int64_t count, int64_t first,
+                       int64_t end) {
   const Sequences sequences(args);
   const void* x = args.Pointer(3);
-  const void* w = args.Pointer(4);
   void* y = args.Pointer(5);
-  const DenseWeight<WT, n_stride, k_stride> weight = {
-      At<WT>(w, base + head * head_stride)};
 
   while (first < end) {
     // 1. The next kRows valid rows.
@@ -36,7 +55,7 @@ GLM_FN void LinearRows(Block& block, const Args& args, int64_t head, int64_t n0,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
 
     // 2. Times the weight.
-    Multiply<XT, K, kRows>(
+    Multiply<XT, K, kWidth, kRows>(
         block, weight, n0, count, rows,
         [&](int64_t r) { return At<XT>(x, (valid[r] * H + head) * K); },
         [&](int64_t r, int64_t n, float v) {
@@ -49,37 +68,97 @@ template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
           class Block>
 GLM_FN void HeadLinear(Block& block, const Args& args) {
+  const DenseWeight<WT, n_stride, k_stride> weight = {
+      At<WT>(args.Pointer(4), base + block.y * head_stride)};
   const int64_t n0 = block.x * 64;
-  LinearRows<XT, WT, OT, H, Nout, K, head_stride, n_stride, k_stride, base,
-             kGemvRows>(block, args, block.y, n0, Least(64, Nout - n0), 0,
-                        args.Integer(2));
+  LinearRows<XT, OT, H, Nout, K, 64, Least(kGemvRows, Block::kRows)>(
+      block, args, weight, block.y, n0, Least(64, Nout - n0), 0,
+      args.Integer(2));
 }
 
 template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
           class Block>
 GLM_FN void HeadLinearTile(Block& block, const Args& args) {
+  const DenseWeight<WT, n_stride, k_stride> weight = {
+      At<WT>(args.Pointer(4), base + block.y * head_stride)};
   const int64_t n0 = block.x * kTileN;
   const int64_t first = block.z * kTileRows;
-  LinearRows<XT, WT, OT, H, Nout, K, head_stride, n_stride, k_stride, base,
-             kTileRows>(block, args, block.y, n0, Least(kTileN, Nout - n0),
-                        first, Least(first + kTileRows, args.Integer(2)));
+  LinearRows<XT, OT, H, Nout, K, kTileN, kTileRows>(
+      block, args, weight, block.y, n0, Least(kTileN, Nout - n0), first,
+      Least(first + kTileRows, args.Integer(2)));
 }
 
-template <int XT, int WT, int OT, int64_t Nout, int64_t K, class Block>
+template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
+          int64_t group = 0, class Block>
 GLM_FN void Linear(Block& block, const Args& args) {
   const int64_t n0 = block.x * 32;
-  LinearRows<XT, WT, OT, 1, Nout, K, 0, K, 1, 0, kGemvRows>(
-      block, args, 0, n0, Least(32, Nout - n0), 0, args.Integer(2));
+  LinearRows<XT, OT, 1, Nout, K, 32, Least(kGemvRows, Block::kRows)>(
+      block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
+      Least(32, Nout - n0), 0, args.Integer(2));
 }
 
-template <int XT, int WT, int OT, int64_t Nout, int64_t K, class Block>
+template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
+          int64_t group = 0, class Block>
 GLM_FN void LinearTile(Block& block, const Args& args) {
   const int64_t n0 = block.x * kTileN;
   const int64_t first = block.y * kTileRows;
-  LinearRows<XT, WT, OT, 1, Nout, K, 0, K, 1, 0, kTileRows>(
-      block, args, 0, n0, Least(kTileN, Nout - n0), first,
+  LinearRows<XT, OT, 1, Nout, K, kTileN, kTileRows>(
+      block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
+      Least(kTileN, Nout - n0), first,
       Least(first + kTileRows, args.Integer(2)));
+}
+
+// K is `outer` stretches of parts * width columns; part p is columns
+// p * width .. of each.
+template <int XT, int WT, int64_t Nout, int64_t K, int64_t outer, int64_t parts,
+          class Block>
+GLM_FN void LinearParts(Block& block, const Args& args) {
+  constexpr int64_t kStretch = K / outer;
+  constexpr int64_t kWidth = kStretch / parts;
+  constexpr int64_t kMost = Least(kGemvRows, Block::kRows);
+  const Sequences sequences(args);
+  const void* x = args.Pointer(3);
+  const void* w = args.Pointer(4);
+  void* y = args.Pointer(5);
+  const int64_t p = block.x;
+  const int64_t end = args.Integer(2);
+  GLM_SHARED(int32_t, valid, kMost);
+  GLM_SHARED(float, sums, kMost* Nout);
+  for (int64_t first = 0; first < end;) {
+    const int64_t rows = Compact(
+        block, first, end, kMost,
+        [&](int64_t row) { return sequences.Valid(row); }, valid);
+    if (rows == 0) return;
+    Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t from = o * kStretch + p * kWidth;
+      Dots<XT, WT, kWidth, kMost>(
+          block, rows,
+          [&](int64_t r) { return At<XT>(x, valid[r] * K + from); }, Nout,
+          [&](int64_t n) { return At<WT>(w, n * K + from); },
+          [&](int64_t r, int64_t n, float v) { sums[r * Nout + n] += v; });
+    }
+    Each(block, rows * Nout, [&](int64_t i) {
+      Store<F32>(y, (valid[i / Nout] * parts + p) * Nout + i % Nout, sums[i]);
+    });
+  }
+}
+
+// Grid: T. Arguments: seqs, N, T, x F32 [T, parts, Nout], y OT [T, Nout].
+template <int OT, int64_t parts, int64_t Nout, class Block>
+GLM_FN void SumParts(Block& block, const Args& args) {
+  const int64_t row = block.x;
+  if (!Sequences(args).Valid(row)) return;
+  const void* x = At<F32>(args.Pointer(3), row * parts * Nout);
+  void* y = args.Pointer(4);
+  EachLanes<parts, Nout>(block, [&](int64_t n, int64_t count, int64_t p0) {
+    Lanes sum = 0.0f;
+    for (int64_t p = 0; p < kLaneRows<parts, Nout>; ++p) {
+      sum += LoadLanes<F32>(x, (p0 + p) * Nout + n, count);
+    }
+    StoreLanes<OT>(y, row * Nout + n, count, SumLanes<parts, Nout>(sum));
+  });
 }
 
 }  // namespace glm::kernel

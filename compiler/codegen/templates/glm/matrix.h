@@ -11,7 +11,8 @@
 //
 //   out(r, n, sum_k x[r][k] W[n0 + n][k])
 //
-// where `x_row(r)` is the address of row r. `out` is called once for each pair,
+// where `x_row(r)` is the address of row r. `rows` is at most kMost, 8 for Dots
+// and Gemv; `count` is at most kWidth, 32 or 64, for Gemv and kTileN for a TileMatmul. `out` is called once for each pair,
 // by one work-item, pairs in any order; what it stored is there for the next
 // word.
 #pragma once
@@ -27,13 +28,13 @@ namespace glm::kernel {
 inline constexpr int64_t kGemvRows = 8;
 
 // kMost: bound of `rows`.
-template <int XT, int64_t K, int64_t kMost, class Block, class Weight,
-          class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, class Block,
+          class Weight, class XRow, class Out>
 GLM_FN void Multiply(Block& block, const Weight& weight, int64_t n0,
                      int64_t count, int64_t rows, XRow x_row, Out out) {
   static_assert(kMost <= kTileRows, "one tile of rows");
   if (kMost <= kGemvRows || rows <= kGemvRows) {
-    Gemv<XT, K>(block, weight, n0, count, rows, x_row, out);
+    Gemv<XT, K, kWidth, Least(kMost, kGemvRows)>(block, weight, n0, count, rows, x_row, out);
   } else if constexpr (kMost > kGemvRows) {
     TileMatmul<XT, K>(block, weight, n0, count, rows, x_row, out);
   }

@@ -1,7 +1,7 @@
 // short_conv.h - causal depthwise convolution over the rows of a sequence.
 //
-// Grid: ceil(C / 256), S. A block owns 256 channels of one sequence; its rows
-// before the step come from the state, zeros at position 0.
+// Grid: columns, S. A block owns C / columns channels, at most 256, of one
+// sequence; its rows before the step come from the state, zeros at position 0.
 //
 // Arguments: seqs, N, T, S, x XT [T, C], w WT [C, kernel], state base, stride
 // (slot: XT [C, kernel-1], oldest first), y OT [T, C].
@@ -11,9 +11,10 @@
 
 namespace glm::kernel {
 
-template <int XT, int WT, int OT, int64_t C, int64_t kernel, class Block>
+template <int XT, int WT, int OT, int64_t C, int64_t kernel, int64_t columns,
+          class Block>
 GLM_FN void ShortConv(Block& block, const Args& args) {
-  constexpr int64_t kChannels = 256;
+  constexpr int64_t kChannels = CeilDiv(C, columns);
   constexpr int64_t kPast = kernel - 1;
   const Sequences sequences(args);
   const int64_t sequence = block.y;
@@ -27,7 +28,8 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
   const void* x = At<XT>(static_cast<const void*>(args.Pointer(4)), first);
   void* y = At<OT>(args.Pointer(8), first);
 
-  // 1. Taps and past rows, channels side by side: [kernel][256], [kPast][256].
+  // 1. Taps and past rows, channels side by side: [kernel][channels],
+  //    [kPast][channels].
   GLM_SHARED(float, taps, kernel* kChannels);
   GLM_SHARED(float, past, Most(1, kPast) * kChannels);
   const bool fresh = sequences.Position(sequence) == 0;

@@ -5,7 +5,9 @@
 
 #ifdef __NVPTX__
 
-#define GLM_WORK_ITEMS(n) __attribute__((launch_bounds(n)))
+// Work-items of a block, and blocks that wait: on 132 multiprocessors.
+#define GLM_WORK_ITEMS(n, waiting) \
+  __attribute__((launch_bounds(n, (waiting) / 132 + 1)))
 
 namespace glm::kernel {
 
@@ -18,13 +20,39 @@ GLM_FN int64_t GridZ() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 // A value that all lanes of the warp have.
 GLM_FN int Uniform(int value) { return value; }
 
+// The uniform value, but the compiler no longer knows how it came about.
+GLM_FN int64_t Opaque(int64_t value) {
+  asm("" : "+l"(value));
+  return value;
+}
+
+// The value is computed here: neither later, which would keep what it is made
+// of, nor together with all that follows.
+GLM_FN void Settle(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+
+GLM_FN const uint64_t* Arguments(const uint64_t* words) { return words; }
+
+// The same number; arguments are read from constant memory as they are used.
+GLM_FN int LateIndex(int index) { return index; }
+
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() { __nvvm_bar_sync(0); }
+
+// What this work-item stored, or saw at a barrier, is seen by any block that
+// acquires later.
+GLM_FN void ReleaseToDevice() { __nvvm_membar_gl(); }
+GLM_FN void AcquireFromDevice() { __nvvm_membar_gl(); }
+GLM_FN void Pause() { __nvvm_nanosleep(20); }
 
 // The value of lane (lane ^ kMask).
 template <int kMask>
 GLM_FN float Exchange(float value) {
   return __nvvm_shfl_sync_bfly_f32(~0u, value, kMask, 31);
+}
+
+// The value of one lane, the same for all.
+GLM_FN int FromLane(int value, int lane) {
+  return __nvvm_shfl_sync_idx_i32(~0u, value, lane, 31);
 }
 
 GLM_FN uint32_t Ballot(bool vote) { return __nvvm_vote_ballot_sync(~0u, vote); }

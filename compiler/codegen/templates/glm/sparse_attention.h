@@ -53,7 +53,7 @@ GLM_FN void SparseAttention(Block& block, const Args& args) {
 
   // 2. Scores [heads][tokens].
   GLM_SHARED(float, weights, kHeads* kTokens);
-  Dots<XT, CT, W>(
+  Dots<XT, CT, W, kHeads>(
       block, heads, [&](int64_t h) { return At<XT>(q, place(h)); }, tokens,
       latent,
       [&](int64_t h, int64_t t, float v) {

@@ -5,9 +5,12 @@
 
 namespace glm::kernel {
 
-// Codes of plan.fbs WeightForm for stacked experts.
+// Codes of plan.fbs WeightForm.
+inline constexpr int kDense = 0;
 inline constexpr int kExpertsDense = 1;
 inline constexpr int kExpertsGptq4 = 2;
+inline constexpr int kDenseGptq4 = 3;
+inline constexpr int kDenseInt8 = 4;
 
 // W[n][k] = data[n * kRowStride + k * kColumnStride]; one of the two is 1.
 template <int DType, int64_t kRowStride, int64_t kColumnStride>
@@ -24,6 +27,16 @@ struct Gptq4Weight {
   static_assert(kGroup % 8 == 0, "a word of codes has one scale");
   const uint32_t* words;  // [ceil(K / 8), N]
   const void* scales;     // F16 [ceil(K / group), N]
+};
+
+// Symmetric int8: W[n][k] = scales[n][k / kGroup] * codes[n][k]. The codes are
+// 16-byte aligned.
+template <int64_t kColumns, int64_t kGroup>
+struct Int8Weight {
+  static_assert(kGroup % 16 == 0, "16 neighbouring codes have one scale");
+  static constexpr int64_t kGroups = CeilDiv(kColumns, kGroup);
+  const int8_t* codes;  // [N, K]
+  const void* scales;   // F16 [N, ceil(K / group)]
 };
 
 }  // namespace glm::kernel

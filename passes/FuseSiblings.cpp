@@ -1,0 +1,114 @@
+//===- FuseSiblings.cpp - Independent grids side by side ------------------===//
+//
+// Why: products that share an input, or the two branches of a layer, wait for the
+// same thing and not for each other. As one grid they cost one launch, and the
+// small ones fill the processors that the large ones leave idle. It is what
+// stacking their weights would give, without moving a weight.
+// Contract: nothing changes but the order in time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Parts.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+
+namespace glm::passes {
+#define GEN_PASS_DEF_FUSESIBLINGSPASS
+#include "passes/Passes.h.inc"
+} // namespace glm::passes
+
+using namespace mlir;
+using namespace glm;
+using namespace glm::passes;
+
+namespace {
+
+struct FuseSiblings final : passes::impl::FuseSiblingsPassBase<FuseSiblings> {
+  using FuseSiblingsPassBase::FuseSiblingsPassBase;
+
+  void runOnOperation() override {
+    SmallVector<kern::GridOp> grids(getOperation().getBody().getOps<kern::GridOp>());
+    std::map<int64_t, SmallVector<kern::GridOp>> levels;
+    for (auto [grid, level] : llvm::zip(grids, levelsOf(grids)))
+      levels[level].push_back(grid);
+
+    Operation *end = getOperation().getBody().front().getTerminator();
+    SmallVector<kern::TapOp> taps(getOperation().getBody().getOps<kern::TapOp>());
+    DenseMap<Value, Operation *> lastWriter;
+    for (auto &[level, siblings] : levels) {
+      kern::GridOp into;
+      int64_t words = 0;
+      for (kern::GridOp grid : siblings) {
+        Touched touched = Touched::of(grid);
+        int64_t own = argumentWords(grid);
+        bool separate = isAlone(grid) || !into || words + own > kMaxArgumentWords;
+        if (into && !separate)
+          merge(into, grid);
+        else
+          grid->moveBefore(end);
+        if (into && separate)
+          remark::missed(grid.getLoc(), options())
+              << (isAlone(grid) ? "the kernel needs a grid of its own"
+                                : "the grid would have too many arguments");
+        for (Value v : touched.writes)
+          lastWriter[v] = separate ? grid : into;
+        if (separate && !isAlone(grid))
+          into = grid, words = own;
+        else if (!separate)
+          words += own;
+      }
+    }
+    for (kern::TapOp tap : llvm::reverse(taps))
+      if (Operation *grid = lastWriter.lookup(tap.getBuffer()))
+        tap->moveAfter(grid);
+  }
+
+private:
+  static remark::RemarkOpts options() {
+    return remark::RemarkOpts::name("fuse-siblings").category("glm-fuse");
+  }
+
+  void merge(kern::GridOp into, kern::GridOp grid) {
+    remark::passed(grid.getLoc(), options()) << "runs beside another grid";
+    Block &target = into.getBody().front();
+    target.getOperations().splice(target.end(), grid.getBody().front().getOperations());
+    grid.erase();
+  }
+
+  /// For each grid, 1 + the highest level that it waits for.
+  static SmallVector<int64_t> levelsOf(ArrayRef<kern::GridOp> grids) {
+    DenseMap<Value, int64_t> written, read; // highest level so far
+    DenseMap<Attribute, int64_t> used;
+    SmallVector<int64_t> levels;
+    for (kern::GridOp grid : grids) {
+      Touched t = Touched::of(grid);
+      int64_t level = 0;
+      auto after = [&](auto &map, auto key) {
+        if (auto it = map.find(key); it != map.end())
+          level = std::max(level, it->second + 1);
+      };
+      for (Value v : t.reads)
+        after(written, v);
+      for (Value v : t.writes)
+        after(written, v), after(read, v);
+      for (Attribute s : t.states)
+        after(used, s);
+      auto note = [&](auto &map, auto key) {
+        auto [it, fresh] = map.try_emplace(key, level);
+        it->second = std::max(it->second, level);
+      };
+      for (Value v : t.reads)
+        note(read, v);
+      for (Value v : t.writes)
+        note(written, v);
+      for (Attribute s : t.states)
+        note(used, s);
+      levels.push_back(level);
+    }
+    return levels;
+  }
+};
+
+} // namespace

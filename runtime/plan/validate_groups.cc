@@ -1,0 +1,196 @@
+// Groups: launches that run as one grid, and the kernel that runs them.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/validation_context.h"
+
+namespace glm::plan {
+namespace {
+
+// What makes two groups the same kernel; the compiler's text is
+// passes::describeGrid.
+void Describe(const Plan& plan, const Entry& entry, const Chain& chain,
+              uint32_t first, std::string& text) {
+  absl::StrAppend(&text, chain.phase(), " ", chain.rows(), " ", chain.columns(),
+                  ":");
+  for (uint32_t i = 0; i < chain.launches(); ++i) {
+    const Launch& launch = *entry.launches()->Get(first + i);
+    absl::StrAppend(&text, " ",
+                    Text(plan.kernels()->Get(launch.kernel())->name()));
+    for (const uint32_t extent : *launch.grid()) {
+      absl::StrAppend(&text, " ", extent);
+    }
+    absl::StrAppend(&text, " ", launch.args()->Get(2)->value(), ",");
+  }
+  absl::StrAppend(&text, ";");
+}
+
+absl::Status ValidateChain(const Place& at, const Entry& entry,
+                           const Chain& chain, uint32_t first,
+                           uint64_t& blocks) {
+  if (chain.rows() == 0 || chain.columns() == 0 ||
+      (blocks += uint64_t{chain.rows()} * chain.columns()) > kMaxGridDim) {
+    return at.Bad(chain.rows(), " x ", chain.columns(), " parts");
+  }
+  if (chain.launches() == 0 ||
+      chain.launches() > SizeOf(entry.launches()) - first) {
+    return at.Bad(chain.launches(), " launches from ", first,
+                  " on, the step has ", SizeOf(entry.launches()));
+  }
+  for (uint32_t i = 0; i < chain.launches(); ++i) {
+    const auto& grid = *entry.launches()->Get(first + i)->grid();
+    const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
+    if (all % (uint64_t{chain.rows()} * chain.columns()) != 0) {
+      return at.Bad("launch ", first + i, " has ", all, " blocks, which ",
+                    chain.rows(), " x ", chain.columns(),
+                    " parts do not divide");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateGroup(const Place& at, const Plan& plan,
+                           const Entry& entry, const Group& group,
+                           uint32_t& next) {
+  if (group.first() < next || group.first() >= SizeOf(entry.launches())) {
+    return at.Bad("begins at launch ", group.first(), ", expected ", next,
+                  " to ", SizeOf(entry.launches()) - 1);
+  }
+  if (SizeOf(group.chains()) == 0) return at.Bad("no chains");
+  next = group.first();
+  uint64_t blocks = 0, words = 1;
+  uint32_t phase = 0;
+  std::string text;
+  for (uint32_t c = 0; c < SizeOf(group.chains()); ++c) {
+    const Chain& chain = *group.chains()->Get(c);
+    const Place here = at.At("chains", c, "");
+    if (chain.phase() < phase || chain.phase() > (c > 0 ? phase + 1 : 0) ||
+        chain.phase() >= kMaxPhases) {
+      return here.Bad("phase ", chain.phase(), " after phase ", phase);
+    }
+    phase = chain.phase();
+    GLM_RETURN_IF_ERROR(ValidateChain(here, entry, chain, next, blocks));
+    Describe(plan, entry, chain, next, text);
+    for (uint32_t i = 0; i < chain.launches(); ++i) {
+      words += SizeOf(entry.launches()->Get(next++)->args());
+    }
+  }
+  if (words > kMaxGroupArgs) {
+    return at.Bad(words, " arguments, at most ", kMaxGroupArgs);
+  }
+  if (group.kernel() >= SizeOf(plan.kernels())) {
+    return at.Bad("kernel ", group.kernel(), " of ", SizeOf(plan.kernels()));
+  }
+  const Kernel& kernel = *plan.kernels()->Get(group.kernel());
+  const std::string name =
+      absl::StrFormat("group_%016x", XXH3_64bits(text.data(), text.size()));
+  if (Text(kernel.op()) != "group" || Text(kernel.name()) != name) {
+    return at.Bad("kernel ", Text(kernel.name()), " is not ", name,
+                  ", the one of these launches");
+  }
+  return absl::OkStatus();
+}
+
+// Chains of one phase run at the same time: none touches what another writes.
+absl::Status ValidatePhases(const Place& at, const Entry& entry,
+                            const Group& group,
+                            const std::multimap<uint32_t, uint32_t>& writers) {
+  struct Where {
+    uint32_t phase;
+    uint32_t chain;
+  };
+  std::vector<Where> of_launch;
+  for (uint32_t c = 0; c < SizeOf(group.chains()); ++c) {
+    const Chain& chain = *group.chains()->Get(c);
+    of_launch.insert(of_launch.end(), chain.launches(), {chain.phase(), c});
+  }
+  std::map<uint32_t, Where> states;  // last user
+  for (uint32_t i = 0; i < of_launch.size(); ++i) {
+    const Where& here = of_launch[i];
+    const auto beside = [&](const Where& other) {
+      return other.phase == here.phase && other.chain != here.chain;
+    };
+    for (const Arg* arg : *entry.launches()->Get(group.first() + i)->args()) {
+      const uint32_t index = arg->index();
+      if (arg->kind() == ArgKind::STATE) {
+        const auto [at_state, fresh] = states.emplace(index, here);
+        if (!fresh && beside(at_state->second)) {
+          return at.Bad("chains ", at_state->second.chain, " and ", here.chain,
+                        " of one phase use state ", index);
+        }
+        at_state->second = here;
+      } else if (arg->kind() == ArgKind::BUFFER) {
+        const auto [begin, end] = writers.equal_range(index);
+        for (auto writer = begin; writer != end; ++writer) {
+          const uint32_t other = writer->second - group.first();
+          if (writer->second < group.first() || other >= of_launch.size() ||
+              !beside(of_launch[other])) {
+            continue;
+          }
+          return at.Bad("chain ", here.chain, " touches buffer ",
+                        Text(entry.buffers()->Get(index)->name()),
+                        ", which chain ", of_launch[other].chain,
+                        " of the same phase writes");
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The group that launch `launch` is in; `ends` are those of the groups, which
+// begin at their first().
+uint32_t GroupAt(const Entry& entry, const std::vector<uint32_t>& ends,
+                 uint32_t launch) {
+  const auto after = std::upper_bound(ends.begin(), ends.end(), launch);
+  const uint32_t group = static_cast<uint32_t>(after - ends.begin());
+  return group < ends.size() && entry.groups()->Get(group)->first() <= launch
+             ? group
+             : SizeOf(entry.groups());
+}
+
+// Launches of a group run at the same time: what one touches must be alive for
+// all.
+absl::Status ValidateLifetimes(const Place& place, const Entry& entry,
+                               const std::vector<uint32_t>& ends) {
+  for (uint32_t b = 0; b < SizeOf(entry.buffers()); ++b) {
+    const Buffer& buffer = *entry.buffers()->Get(b);
+    const uint32_t begun = GroupAt(entry, ends, buffer.first());
+    const uint32_t ended = GroupAt(entry, ends, buffer.last());
+    const bool late = begun < ends.size() &&
+                      buffer.first() > entry.groups()->Get(begun)->first();
+    const bool early = ended < ends.size() && buffer.last() < ends[ended] - 1;
+    if (late || early) {
+      return place.At("groups", late ? begun : ended, "")
+          .Bad("buffer ", Text(buffer.name()), " lives from ", buffer.first(),
+               " to ", buffer.last(), ", a part of the group only");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateGroups(
+    const Place& place, const Plan& plan, const Entry& entry,
+    const std::multimap<uint32_t, uint32_t>& writers) {
+  if (SizeOf(entry.groups()) == 0) return absl::OkStatus();
+  uint32_t next = 0;
+  std::vector<uint32_t> ends;
+  for (uint32_t i = 0; i < SizeOf(entry.groups()); ++i) {
+    const Place at = place.At("groups", i, "");
+    const Group& group = *entry.groups()->Get(i);
+    GLM_RETURN_IF_ERROR(ValidateGroup(at, plan, entry, group, next));
+    GLM_RETURN_IF_ERROR(ValidatePhases(at, entry, group, writers));
+    ends.push_back(next);
+  }
+  return ValidateLifetimes(place, entry, ends);
+}
+
+}  // namespace glm::plan

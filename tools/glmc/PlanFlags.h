@@ -1,0 +1,32 @@
+// The options that shape a plan, the same for every command that compiles one.
+#ifndef GLM_TOOLS_GLMC_PLANFLAGS_H
+#define GLM_TOOLS_GLMC_PLANFLAGS_H
+
+#include "compiler/driver/Driver.h"
+
+namespace CLI {
+class App;
+}
+
+namespace glm::glmc {
+
+/// The parts of a comma-separated list, without blanks and empty parts.
+std::vector<std::string> splitList(llvm::StringRef text);
+
+struct PlanFlags {
+  /// The options' group in --help.
+  static constexpr const char *kGroup = "Plan";
+
+  std::string math = "bf16", fuse = "on", batches = "1", verify, dense = "bf16";
+  bool denseHead = false;
+  int64_t prefillChunk = 256, maxContext = 0;
+
+  /// Adds the options to `cmd`, which must not outlive this.
+  void add(CLI::App &cmd);
+  /// Stores them in `options`; an error text when they do not fit.
+  std::string apply(driver::DriverOptions &options) const;
+};
+
+} // namespace glm::glmc
+
+#endif // GLM_TOOLS_GLMC_PLANFLAGS_H
