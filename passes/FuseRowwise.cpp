@@ -88,7 +88,8 @@ private:
             user->getBlock() == consumer->getBlock() &&
             user->isBeforeInBlock(consumer))
           return "another operation between the two reads the row";
-    if (consumer.hasReduction() && !producer.hasReduction() && readsProduct(producer))
+    if (consumer.getDomain()[0] <= maxGroupedRows && consumer.hasReduction() &&
+        !producer.hasReduction() && readsProduct(producer))
       return "the producer follows a product column by column, the consumer needs "
              "the whole row";
     if (producer.getInputs().size() + consumer.getInputs().size() >

@@ -36,6 +36,8 @@ def FuseRowwisePass : Pass<"glm-fuse-rowwise", "::mlir::func::FuncOp"> {
   let options = [
     Option<"maxInputs", "max-inputs", "int64_t", /*default=*/"48",
            "Largest number of inputs that the two bodies may have together">,
+    Option<"maxGroupedRows", "max-grouped-rows", "int64_t", /*default=*/"16",
+           "Rows up to which glm-fuse-blocks takes pointwise work into a product's blocks">,
   ];
 }
 
