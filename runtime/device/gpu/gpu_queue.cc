@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/device/check_copy.h"
 #include "runtime/device/gpu/gpu_module.h"
 
 namespace glm {
@@ -14,10 +15,6 @@ namespace {
 
 // Kernels take at most 4 KiB of parameters.
 constexpr size_t kMaxArgs = 512;
-
-bool InRange(const Memory& memory, uint64_t offset, uint64_t bytes) {
-  return offset <= memory.size() && bytes <= memory.size() - offset;
-}
 
 }  // namespace
 
@@ -74,16 +71,9 @@ absl::Status GpuQueue::Enqueued(absl::Status status) {
 absl::Status GpuQueue::Copy(const Memory& to, uint64_t to_offset,
                             const Memory& from, uint64_t from_offset,
                             uint64_t bytes) {
-  if (!InRange(to, to_offset, bytes) || !InRange(from, from_offset, bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("copy of ", bytes, " bytes from ", from_offset, " of ",
-                     from.size(), " to ", to_offset, " of ", to.size()));
-  }
+  GLM_RETURN_IF_ERROR(CheckCopy(to, to_offset, from, from_offset, bytes));
   const uint64_t target = to.address() + to_offset;
   const uint64_t source = from.address() + from_offset;
-  if (target < source + bytes && source < target + bytes) {
-    return absl::InvalidArgumentError("copy between ranges that overlap");
-  }
   if (bytes == 0) return absl::OkStatus();
   return Enqueued(gpu_.Do(&GpuDriver::copy, target, source, bytes, stream_));
 }

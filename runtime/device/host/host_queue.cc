@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/device/check_copy.h"
 
 namespace glm {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 // Handing blocks to awake workers and collecting them costs one or two
 // microseconds; work shorter than this stays on the caller.
 constexpr uint64_t kInlineNs = 6000;
-
-bool InRange(const Memory& memory, uint64_t offset, uint64_t bytes) {
-  return offset <= memory.size() && bytes <= memory.size() - offset;
-}
 
 }  // namespace
 
@@ -32,16 +29,9 @@ absl::Status HostQueue::RefuseWhileCapturing(const char* call) const {
 absl::Status HostQueue::Copy(const Memory& to, uint64_t to_offset,
                              const Memory& from, uint64_t from_offset,
                              uint64_t bytes) {
-  if (!InRange(to, to_offset, bytes) || !InRange(from, from_offset, bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("copy of ", bytes, " bytes from ", from_offset, " of ",
-                     from.size(), " to ", to_offset, " of ", to.size()));
-  }
+  GLM_RETURN_IF_ERROR(CheckCopy(to, to_offset, from, from_offset, bytes));
   const uint64_t target = to.address() + to_offset;
   const uint64_t source = from.address() + from_offset;
-  if (target < source + bytes && source < target + bytes) {
-    return absl::InvalidArgumentError("copy between ranges that overlap");
-  }
   const HostCopy copy{reinterpret_cast<void*>(target),
                       reinterpret_cast<const void*>(source), bytes};
   if (capture_ != nullptr) {
