@@ -289,14 +289,14 @@ private:
   /// `waiting`: blocks that hold their place while they wait for others.
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
-    body += waiting ? llvm::formatv("GLM_GROUP({0}, {1}, {2}, {3}, {4})\n\n",
-                                    kernel.getSymName(), kernel.getThreads(),
-                                    arguments, waiting, function)
-                          .str()
-                    : llvm::formatv("GLM_KERNEL({0}, {1}, {2}, {3})\n\n",
-                                    kernel.getSymName(), kernel.getThreads(),
-                                    arguments, function)
-                          .str();
+    const bool rows = kernel.getOp() == "rowwise";
+    body += llvm::formatv("{0}({1}, {2}, {3}, ",
+                          waiting ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
+                          kernel.getSymName(), kernel.getThreads(), arguments)
+                .str();
+    if (waiting)
+      body += llvm::formatv("{0}, ", waiting).str();
+    body += llvm::formatv("{0})\n\n", function).str();
     kernels.push_back(kernel.getSymName().str());
   }
 

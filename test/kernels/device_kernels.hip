@@ -17,7 +17,7 @@
 // No kernel has more than 16 arguments, but for groups.
 #define KERNEL(name, Body, ...) \
   GLM_KERNEL(name, 256, 16, glm::kernel::Body<__VA_ARGS__>)
-#define ROWWISE_KERNEL(name, body) GLM_KERNEL(name, 256, 16, body)
+#define ROWWISE_KERNEL(name, body) GLM_ROWWISE(name, 256, 16, body)
 #define GROUP_KERNEL(name, body, words) GLM_KERNEL(name, 256, words, body)
 
 namespace glm {

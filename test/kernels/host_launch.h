@@ -10,7 +10,7 @@
   GLM_KERNEL(name, 256, 0, glm::kernel::Body<__VA_ARGS__>) \
   const std::vector<int64_t> name##_params = {__VA_ARGS__};
 
-#define ROWWISE_KERNEL(name, body) GLM_KERNEL(name, 256, 0, body)
+#define ROWWISE_KERNEL(name, body) GLM_ROWWISE(name, 256, 0, body)
 #define GROUP_KERNEL(name, body, words) GLM_KERNEL(name, 256, 0, body)
 
 namespace glm {

@@ -38,4 +38,3 @@ GLM_FN void row_gated_norm_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_gated_norm, 256, 7, glm::kernel::row_gated_norm_body)

@@ -31,4 +31,3 @@ GLM_FN void row_input_layernorm_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_input_layernorm, 256, 6, glm::kernel::row_input_layernorm_body)

@@ -42,4 +42,3 @@ GLM_FN void row_k_norm_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_k_norm, 256, 7, glm::kernel::row_k_norm_body)

@@ -82,4 +82,3 @@ GLM_FN void row_mix_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_mix, 256, 8, glm::kernel::row_mix_body)

@@ -32,4 +32,3 @@ GLM_FN void row_rms_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_rms, 256, 5, glm::kernel::row_rms_body)

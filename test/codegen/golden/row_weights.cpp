@@ -25,4 +25,3 @@ GLM_FN void row_weights_body(Block& block, const Args& args) {
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(row_weights, 256, 5, glm::kernel::row_weights_body)

@@ -7,8 +7,7 @@
 //   host.h     a block is one call on one core, and `Each` is a loop that the
 //              compiler vectorises. A barrier is the end of a loop.
 //   gpu.h      a block is a workgroup of 256 work-items, over which Each
-//   spreads
-//              its indices; what differs by maker is in gfx1201.h and sm_90.h.
+//              spreads its indices; what differs by maker is in gfx1201.h and sm_90.h.
 //
 //   Block                    position .x .y .z in the grid
 //   Args                     the 8-byte arguments of docs/spec/kernels.md
@@ -40,6 +39,8 @@
 //   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
+//   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
+//                            with the registers of many blocks a unit
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

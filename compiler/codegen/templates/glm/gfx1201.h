@@ -5,12 +5,15 @@
 
 #ifdef __AMDGCN__
 
-// Work-items of a block, and blocks that wait: on 64 compute units, with as many
-// waves a SIMD as hold them and one block more (decisions/0014).
-#define GLM_WORK_ITEMS(n, waiting)                        \
-  __attribute__((amdgpu_flat_work_group_size(n, n),       \
-                 amdgpu_waves_per_eu((waiting) == 0 ? 1   \
-                                                    : (n) / 64 * ((waiting) / 64 + 1))))
+// Work-items of a block, and blocks that a compute unit must hold at once: its
+// four-wave share of them bounds the registers of a kernel.
+#define GLM_WORK_ITEMS(n, blocks)                   \
+  __attribute__((amdgpu_flat_work_group_size(n, n), \
+                 amdgpu_waves_per_eu((n) / 64 * (blocks))))
+// All waiting blocks and one more, on 64 compute units (decisions/0014).
+#define GLM_BLOCKS_WAITING(waiting) ((waiting) / 64 + 1)
+// A row's work waits for memory: 16 waves a SIMD, 96 registers a lane.
+#define GLM_BLOCKS_OF_ROWS 4
 
 namespace glm::kernel {
 

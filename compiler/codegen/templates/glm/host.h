@@ -202,10 +202,11 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 
 }  // namespace glm::kernel
 
-#define GLM_KERNEL(name, threads, arg_count, ...) \
-  GLM_GROUP(name, threads, arg_count, 0, __VA_ARGS__)
+#define GLM_ROWWISE GLM_KERNEL
+#define GLM_GROUP(name, threads, arg_count, waiting, ...) \
+  GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 
-#define GLM_GROUP(name, threads, arg_count, waiting, ...)                  \
+#define GLM_KERNEL(name, threads, arg_count, ...)                          \
   extern "C" __attribute__((visibility("default"))) void name(             \
       const uint64_t* words, const uint32_t* grid, uint64_t begin,         \
       uint64_t end) {                                                      \
