@@ -10,10 +10,94 @@ using namespace mlir;
 using namespace glm;
 using namespace glm::passes;
 
-Chains::Chains(func::FuncOp func, int64_t maxSerial, int64_t maxBytes)
+Chains::Chains(func::FuncOp func, int64_t maxSerial, int64_t maxBytes,
+               int64_t earlyBytes)
     : maxSerial(maxSerial), maxBytes(maxBytes) {
   for (auto launch : func.getBody().getOps<kern::LaunchOp>())
     add(launch);
+
+  // What joined may still do better apart: work that could start before the
+  // chain does, and work that nobody waits for yet.
+  for (Chain *chain : inOrder()) {
+    SmallVector<size_t> apart = early(chain);
+    int64_t bytes = 0;
+    for (size_t m : apart)
+      bytes += launches[m].getWeightBytes();
+    if (bytes >= earlyBytes && earlyBytes > 0)
+      split(chain, apart, "starts before its consumer's other inputs are there");
+  }
+  for (Chain *chain : inOrder())
+    if (SmallVector<size_t> apart = late(chain); !apart.empty())
+      split(chain, apart, "nothing waits for it yet, and others wait for its block");
+}
+
+/// Members that could run at a lower level than their chain.
+SmallVector<size_t> Chains::early(Chain *chain) {
+  DenseMap<size_t, int64_t> ready;
+  SmallVector<size_t> found;
+  for (size_t m : chain->members) {
+    int64_t level = 0;
+    for (size_t p : producers[m])
+      level = std::max(level, chainOf[p] == chain ? ready[p]
+                                                  : chainOf[p]->level + 1);
+    ready[m] = level;
+    if (level < chain->level)
+      found.push_back(m);
+  }
+  return found;
+}
+
+/// Members of a one-block chain that are first waited for after others of it
+/// are.
+SmallVector<size_t> Chains::late(Chain *chain) {
+  if (chain->columns != 1 || chain->members.size() < 2)
+    return {};
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  DenseMap<size_t, int64_t> needed; // level of the first that waits for it
+  int64_t urgent = kNever;
+  for (size_t m : llvm::reverse(chain->members)) {
+    int64_t level = kNever;
+    for (size_t c : consumers[m])
+      level = std::min(level, chainOf[c] == chain ? needed[c] : chainOf[c]->level);
+    needed[m] = level;
+    urgent = std::min(urgent, level);
+  }
+  SmallVector<size_t> found;
+  for (size_t m : chain->members)
+    if (needed[m] > urgent)
+      found.push_back(m);
+  return found;
+}
+
+/// Gives some members of a chain one of their own. Among the launches that one
+/// of them waits for, or that wait for it, those of the chain are all on one
+/// side.
+void Chains::split(Chain *chain, Members apart, StringRef why) {
+  Chain *own = chains.emplace_back(std::make_unique<Chain>()).get();
+  own->members.assign(apart.begin(), apart.end());
+  llvm::erase_if(chain->members, [&](size_t m) { return llvm::is_contained(apart, m); });
+  for (size_t m : apart)
+    chainOf[m] = own;
+  for (Chain *part : {chain, own}) {
+    Shape shape = *shapeOf(part->members);
+    part->rows = shape.rows, part->columns = shape.columns;
+  }
+  remark::passed(launches[apart.front()].getLoc(),
+                 remark::RemarkOpts::name("fuse-blocks").category("glm-fuse"))
+      << why;
+
+  // Who waits for whom, and so the levels, anew.
+  for (auto &c : chains)
+    c->before.clear(), c->after.clear();
+  for (auto [m, of] : llvm::enumerate(producers))
+    for (size_t p : of)
+      if (chainOf[p] != chainOf[m])
+        link(chainOf[p], chainOf[m]);
+  for (auto &c : chains)
+    c->level = 0;
+  for (auto &c : chains)
+    if (c->before.empty())
+      settle(c.get());
 }
 
 SmallVector<Chain *> Chains::inOrder() {
@@ -48,8 +132,12 @@ void Chains::add(kern::LaunchOp launch) {
   own->members = {number};
   Shape shape = shapeAlone(launch);
   own->rows = shape.rows, own->columns = shape.columns;
-  for (size_t p : dependencies(number))
+  consumers.emplace_back();
+  producers.push_back(dependencies(number));
+  for (size_t p : producers[number]) {
+    consumers[p].insert(number);
     link(chainOf[p], own);
+  }
   settle(own);
   if (!launch.getParts())
     return;

@@ -28,8 +28,9 @@ struct Chain {
 /// joined and why the rest did not.
 class Chains {
 public:
-  /// `maxSerial`, `maxBytes`: options of glm-fuse-blocks.
-  Chains(mlir::func::FuncOp func, int64_t maxSerial, int64_t maxBytes);
+  /// `maxSerial`, `maxBytes`, `earlyBytes`: options of glm-fuse-blocks.
+  Chains(mlir::func::FuncOp func, int64_t maxSerial, int64_t maxBytes,
+         int64_t earlyBytes);
 
   /// Chains in an order that they can run in.
   llvm::SmallVector<Chain *> inOrder();
@@ -58,10 +59,15 @@ private:
   std::string tooDear(Members members, Shape shape);
   llvm::SmallVector<size_t> merged(Chain *a, Chain *b);
   Chain *join(Chain *into, Chain *own);
+  llvm::SmallVector<size_t> early(Chain *chain);
+  llvm::SmallVector<size_t> late(Chain *chain);
+  void split(Chain *chain, Members apart, llvm::StringRef why);
 
   int64_t maxSerial, maxBytes;
   llvm::SmallVector<kern::LaunchOp> launches;
   std::vector<Touched> touched;
+  /// Launches that each waits for, and that wait for it.
+  std::vector<llvm::SmallSetVector<size_t, 8>> producers, consumers;
   llvm::SmallVector<Chain *> chainOf;
   std::vector<std::unique_ptr<Chain>> chains;
   llvm::DenseMap<mlir::Value, size_t> writer;

@@ -60,7 +60,7 @@ private:
           << "more rows than max-rows: its launches are long";
       return;
     }
-    Chains chains(func, maxSerial, maxBytes);
+    Chains chains(func, maxSerial, maxBytes, earlyBytes);
     Block &body = func.getBody().front();
     Operation *end = body.getTerminator();
     SmallVector<kern::TapOp> taps(body.getOps<kern::TapOp>());

@@ -31,7 +31,9 @@ struct FuseSiblings final : passes::impl::FuseSiblingsPassBase<FuseSiblings> {
   void runOnOperation() override {
     SmallVector<kern::GridOp> grids(getOperation().getBody().getOps<kern::GridOp>());
     std::map<int64_t, SmallVector<kern::GridOp>> levels;
-    for (auto [grid, level] : llvm::zip(grids, levelsOf(grids)))
+    SmallVector<int64_t> chosen = levelsOf(grids);
+    sink(grids, chosen);
+    for (auto [grid, level] : llvm::zip(grids, chosen))
       levels[level].push_back(grid);
 
     Operation *end = getOperation().getBody().front().getTerminator();
@@ -75,6 +77,57 @@ private:
     Block &target = into.getBody().front();
     target.getOperations().splice(target.end(), grid.getBody().front().getOperations());
     grid.erase();
+  }
+
+  static int64_t blocksOf(kern::GridOp grid) {
+    int64_t blocks = 0;
+    for (auto chain : grid.getBody().getOps<kern::ChainOp>())
+      blocks += chain.getBlocks();
+    return blocks;
+  }
+
+  /// A grid that would make a narrow level wide goes to the widest level that it
+  /// may: what follows in phases can hold only few blocks, and a wide level has
+  /// the memory's attention.
+  static void sink(ArrayRef<kern::GridOp> grids, SmallVectorImpl<int64_t> &levels) {
+    std::map<int64_t, int64_t> blocks;
+    for (auto [grid, level] : llvm::zip(grids, levels))
+      blocks[level] += blocksOf(grid);
+    // The lowest level of later grids that read or write a value, use a state.
+    DenseMap<Value, int64_t> written, read;
+    DenseMap<Attribute, int64_t> used;
+    for (size_t i = grids.size(); i-- > 0;) {
+      Touched t = Touched::of(grids[i]);
+      constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+      int64_t bound = kNever;
+      auto before = [&](auto &map, auto key) {
+        if (auto it = map.find(key); it != map.end())
+          bound = std::min(bound, it->second - 1);
+      };
+      for (Value v : t.reads)
+        before(written, v);
+      for (Value v : t.writes)
+        before(written, v), before(read, v);
+      for (Attribute s : t.states)
+        before(used, s);
+      int64_t own = blocksOf(grids[i]), best = levels[i];
+      if (bound != kNever && blocks[levels[i]] - own < own && !isAlone(grids[i]))
+        for (int64_t level = levels[i] + 1; level <= bound; ++level)
+          if (blocks[level] > (best == levels[i] ? own : blocks[best]))
+            best = level;
+      blocks[levels[i]] -= own, blocks[best] += own;
+      levels[i] = best;
+      auto note = [&](auto &map, auto key) {
+        auto [it, fresh] = map.try_emplace(key, best);
+        it->second = std::min(it->second, best);
+      };
+      for (Value v : t.reads)
+        note(read, v);
+      for (Value v : t.writes)
+        note(written, v);
+      for (Attribute s : t.states)
+        note(used, s);
+    }
   }
 
   /// For each grid, 1 + the highest level that it waits for.

@@ -128,10 +128,13 @@ struct Table {
     }
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "Linear" : "LinearTile";
-    k.grid = {tiles(n, gemv ? 32 : 64), gemv ? 1 : tiles(k.rows, 128), 1};
+    // As templates/glm/linear.h has it: few long outputs are spread over more
+    // blocks.
+    int64_t width = !gemv ? 64 : n <= 1024 && kk >= 2048 && !w.getEncoding() ? 8 : 32;
+    k.grid = {tiles(n, width), gemv ? 1 : tiles(k.rows, 128), 1};
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getInput()), in(op.getWeight()),
-              out(op.getResult(), gemv ? even(kColumns, n, 32) : kWhole)};
+              out(op.getResult(), gemv ? even(kColumns, n, width) : kWhole)};
     k.hungry = k.rows > kLeanRows || w.getEncoding();
     k.weightBytes = matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +

@@ -68,8 +68,10 @@ def FuseBlocksPass : Pass<"glm-fuse-blocks", "::mlir::ModuleOp"> {
     its producers wrote joins their `kern.chain` (passes/Parts.h). Refused, with a
     remark: parts that do not divide each other, results of other blocks, a chain
     that stands between, more than `max-serial` blocks of work for one, or more
-    than `max-bytes` for a block that got the work of several. Functions of more
-    than `max-rows` rows are left alone.
+    than `max-bytes` for a block that got the work of several. In the end, members
+    that could start at a lower level leave their chain when they read `early-bytes`
+    of weights; so do the members of a one-block chain that are waited for later than
+    others of it. Functions of more than `max-rows` rows are left alone.
   }];
   let options = [
     Option<"maxRows", "max-rows", "int64_t", /*default=*/"16",
@@ -78,6 +80,9 @@ def FuseBlocksPass : Pass<"glm-fuse-blocks", "::mlir::ModuleOp"> {
            "Blocks of one launch that a block of the chain may run">,
     Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"98304",
            "Bytes that a block may move when it runs several blocks' work">,
+    Option<"earlyBytes", "early-bytes", "int64_t", /*default=*/"4194304",
+           "Weight bytes of a chain's members from which on they leave it when they "
+           "could start before it; 0: never">,
   ];
 }
 

@@ -289,12 +289,12 @@ private:
   /// `waiting`: blocks that hold their place while they wait for others.
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
-    const bool rows = kernel.getOp() == "rowwise";
+    const bool rows = kernel.getOp() == "rowwise", group = kernel.getOp() == "group";
     body += llvm::formatv("{0}({1}, {2}, {3}, ",
-                          waiting ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
+                          group ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
-    if (waiting)
+    if (group)
       body += llvm::formatv("{0}, ", waiting).str();
     body += llvm::formatv("{0})\n\n", function).str();
     kernels.push_back(kernel.getSymName().str());
@@ -361,11 +361,15 @@ FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
     if (failed(name))
       return failure();
     ArrayRef<int64_t> parts = *launch.getParts(), grid = launch.getGrid();
+    const bool wide = kernel.getTemplateName() == StringRef("Linear") &&
+                      parts[1] > chain.getColumns() &&
+                      grid[0] % (parts[1] / chain.getColumns()) == 0;
     os << llvm::formatv(
-        "    EachPart<{0}, {1}, {2}, {3}, {4}, {5}>(block, r, x, [&](auto& of) "
-        "{{\n      {6}(of, own.From({7}));\n    });\n",
+        "    {8}<{0}, {1}, {2}, {3}, {4}, {5}>(block, r, x, [&](auto& of) "
+        "GLM_INLINE {{\n      {6}(of, own.From({7}));\n    });\n",
         parts[0] / chain.getRows(), parts[1] / chain.getColumns(), parts[1], grid[0],
-        grid[1], launch.getRowCount(), *name, word);
+        grid[1], launch.getRowCount(), *name, word,
+        wide ? "WidePart" : "EachPart");
     word += launch.getArgs().size();
   }
   return text;

@@ -46,7 +46,9 @@ void Linear(LaunchCheck& l) {
   if (Named(l, "LinearTile")) {
     l.Grid(Tiles(outputs, 64), Tiles(l.rows(), 128));
   } else {
-    l.Grid(Tiles(outputs, 32));
+    const bool narrow = outputs <= 1024 && columns >= 2048 &&
+                        SizeOf(l.kernel().params()) == 5;
+    l.Grid(Tiles(outputs, narrow ? 8 : 32));
   }
 }
 

@@ -46,7 +46,10 @@ void AddVectorInteger() {
               "v_mul_i32_i24",
               (u32)((i32)(a << 8) >> 8) *
                   (u32)((i32)(b << 8) >>
-                        8)) I2("v_mul_hi_u32_u24",
+                        8)) I2("v_mul_hi_i32_i24",
+                               (u32)((i64)((i32)(a << 8) >> 8) *
+                                         ((i32)(b << 8) >> 8) >>
+                                     32)) I2("v_mul_hi_u32_u24",
                                (u32)((u64)(a & 0xffffff) * (b & 0xffffff) >>
                                      32)) I2("v_min_i32",
                                              (

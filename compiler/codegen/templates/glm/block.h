@@ -36,7 +36,7 @@
 //                            where they are used, not kept in registers
 //   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
-//   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
+//   Dots, StretchDots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,

@@ -31,7 +31,8 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
   void* o = args.Pointer(11);
   const bool fresh = sequences.Position(sequence) == 0;
 
-  EachLanes<D, Dv>(block, [&](int64_t v0, int64_t count, int64_t d0) {
+  EachLanes<D, Dv>(block, [&](int64_t v0, int64_t count,
+                              int64_t d0) GLM_INLINE {
     // 1. The stripe of the state: s[d] = S[d0 + d, v0 .. v0 + count - 1].
     constexpr int64_t kRows = kLaneRows<D, Dv>;
     Lanes s[kRows];

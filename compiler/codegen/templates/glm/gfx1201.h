@@ -118,6 +118,54 @@ GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
   sums = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, sums);
 }
 
+// ----------------------------------------------------------------- int4 codes
+//
+// A wave multiplies kCodeWords words along k of 4 outputs a lane with 8 rows of
+// bf16 (WMMA has room for 16). A word's columns are a lane's part of an operand.
+
+typedef uint32_t Word4 __attribute__((ext_vector_type(4)));
+typedef TileSums CodeSums;
+
+inline constexpr int kCodeWords = 2;
+inline constexpr int kCodeTiles = 4;  // of 16 outputs
+
+// A lane's word along k, the first of its outputs, and the row whose columns it
+// brings.
+GLM_FN int CodeWord() { return Lane() / 16; }
+GLM_FN int CodeOutput() { return Lane() % 16 * 4; }
+GLM_FN int CodeRow() { return Lane() % 16; }
+
+// Output and row of element i of the sums of a tile.
+GLM_FN int CodeSumOutput(int tile, int i) {
+  return 4 * (Lane() / 16 * 8 + i) + tile;
+}
+GLM_FN int CodeSumRow(int) { return Lane() % 16; }
+
+// Columns of a word from a row, in the order of the codes.
+GLM_FN Word4 CodeColumns(Word4 columns) { return columns; }
+
+// The codes c of a word as bf16 c - 8: with its top bit turned over, a code is
+// the difference in two's complement.
+GLM_FN TileOperand CodeValues(uint32_t word) {
+  const uint32_t turned = word ^ 0x88888888u;
+  Word4 values;
+  GLM_UNROLL for (int i = 0; i < 4; ++i) {
+    const float low = float(int32_t(turned << (28 - 8 * i)) >> 28);
+    const float high = float(int32_t(turned << (24 - 8 * i)) >> 28);
+    values[i] = __builtin_amdgcn_perm(Bits(high), Bits(low), 0x07060302u);
+  }
+  return __builtin_bit_cast(TileOperand, values);
+}
+
+// sums[tile] += codes of each output times the columns of each row.
+GLM_FN void MultiplyCodes(CodeSums (&sums)[kCodeTiles], Word4 words,
+                          Word4 columns) {
+  GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
+    MultiplyTiles(sums[tile], CodeValues(words[tile]),
+                  __builtin_bit_cast(TileOperand, columns));
+  }
+}
+
 }  // namespace glm::kernel
 
 #endif  // __AMDGCN__

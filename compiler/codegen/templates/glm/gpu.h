@@ -23,10 +23,16 @@ inline constexpr int kWaves = kThreads / kLanesOfWave;
 
 GLM_FN int Wave() { return Uniform(Thread() / kLanesOfWave); }
 
+// Few rows are multiplied whether they are valid or not: reading a weight waits
+// for nothing, and results of the others are not stored.
+inline constexpr bool kTakesFewRows = true;
+
 // Position of the block in the grid.
 struct Block {
   // Most rows that a launch may have, where the kernel was made for few.
   static constexpr int64_t kRows = int64_t{1} << 31;
+  // Blocks from x on whose work this one does, in kernels that can.
+  static constexpr int64_t kNeighbours = 1;
   int64_t x;
   int64_t y;
   int64_t z;

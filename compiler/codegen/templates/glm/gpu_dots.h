@@ -31,17 +31,25 @@ GLM_FN V LoadVector(const void* memory, int64_t index) {
   }
 }
 
-// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known
-// to cut no vector.
+// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known to
+// cut no vector, and rows of such a length keep all vectors aligned.
 template <int DType, class V, bool kWhole>
 GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
   constexpr int kCount = sizeof(V) / sizeof(float);
-  if (kWhole || index + kCount <= n) return LoadVector<DType, V>(memory, index);
-  V v = 0.0f;
-  GLM_UNROLL for (int i = 0; i < kCount; ++i) {
-    if (index + i < n) v[i] = Load<DType>(memory, index + i);
+  if constexpr (kWhole) {
+    return LoadVector<DType, V>(
+        __builtin_assume_aligned(
+            At<DType>(memory, index),
+            Least(16, int64_t(kCount) * ElementSize(DType))),
+        0);
+  } else {
+    if (index + kCount <= n) return LoadVector<DType, V>(memory, index);
+    V v = 0.0f;
+    GLM_UNROLL for (int i = 0; i < kCount; ++i) {
+      if (index + i < n) v[i] = Load<DType>(memory, index + i);
+    }
+    return v;
   }
-  return v;
 }
 
 // f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
@@ -82,14 +90,14 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
 }
 
 // out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
-// number of outputs. A wave takes O outputs at a time; its lanes share the
-// columns, 8 each.
-template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
-          class Out>
+// number of outputs. A wave takes O outputs at a time, fewer when there are at
+// most kOutputs; its lanes share the columns, 8 each.
+template <int XT, int WT, int64_t K, int64_t kMost, int64_t kOutputs = 32,
+          class XRow, class WRow, class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
-  WithRows<kMost>(rows, [&]<int R>() {
-    constexpr int O = R == 8 ? 2 : 4;
+  WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
+    constexpr int O = int(Most(1, Least(R == 8 ? 2 : 4, kOutputs / kWaves)));
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     for (int64_t first = Wave() * O; first < outputs; first += kWaves * O) {
@@ -112,7 +120,10 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         }
       };
       constexpr int kStep = 8 * kLanesOfWave;
-      if constexpr (R < 4) {  // two rounds of loads in flight
+      if constexpr (O == 1 && R < 4) {  // eight loads in flight, whatever O
+#pragma unroll 8
+        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+      } else if constexpr (R < 4) {
 #pragma unroll 2
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       } else {
@@ -120,6 +131,69 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       }
       StoreDots(acc, first, outputs, rows, out);
+    }
+  });
+  Barrier();
+}
+
+// out(r, o, sum over stretches s < kStretches of x_row(r)[s * kStride ..] .
+// w_row(o)[s * kStride ..]), kWidth columns each, for few columns in all: the
+// lanes of a wave are shared out among the outputs.
+template <int XT, int WT, int64_t kWidth, int64_t kStretches, int64_t kStride,
+          int64_t kMost, class XRow, class WRow, class Out>
+GLM_FN void StretchDots(Block&, int64_t rows, XRow x_row, int64_t outputs,
+                        WRow w_row, Out out) {
+  constexpr int64_t kOfStretch = CeilDiv(kWidth, 8);
+  constexpr int64_t kVectors = kStretches * kOfStretch;
+  constexpr bool kWhole = kWidth % 8 == 0 && kStride % 8 == 0;
+  constexpr int kGroup = kVectors > 16  ? 32
+                         : kVectors > 8 ? 16
+                         : kVectors > 4 ? 8
+                                        : 4;
+  constexpr int kGroups = kLanesOfWave / kGroup;
+  WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
+    constexpr int O = R == 8 ? 1 : R >= 2 ? 2 : 4;
+    const void* x[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    const int64_t own = (Wave() * kGroups + Lane() / kGroup) * O;
+#pragma nounroll
+    for (int64_t base = 0; base < outputs; base += kWaves * kGroups * O) {
+      const int64_t first = base + own;
+      const void* w[O];
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        w[o] = w_row(Least(first + o, outputs - 1));
+      }
+      float acc[O][R] = {};
+#pragma unroll 2
+      for (int64_t v = Lane() % kGroup; v < kVectors; v += kGroup) {
+        const int64_t start = v / kOfStretch * kStride;
+        const int64_t i = start + v % kOfStretch * 8;
+        Float8 wv[O];
+        GLM_UNROLL for (int o = 0; o < O; ++o) {
+          wv[o] = LoadVector<WT, Float8, kWhole>(w[o], i, start + kWidth);
+        }
+        GLM_UNROLL for (int r = 0; r < R; ++r) {
+          const Float8 xv =
+              LoadVector<XT, Float8, kWhole>(x[r], i, start + kWidth);
+          GLM_UNROLL for (int o = 0; o < O; ++o) {
+            GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] +=
+                wv[o][j] * xv[j];
+          }
+        }
+      }
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        GLM_UNROLL for (int r = 0; r < R; ++r) {
+          float sum = acc[o][r];
+          if constexpr (kGroup >= 32) sum += Exchange<16>(sum);
+          if constexpr (kGroup >= 16) sum += Exchange<8>(sum);
+          if constexpr (kGroup >= 8) sum += Exchange<4>(sum);
+          sum += Exchange<2>(sum);
+          sum += Exchange<1>(sum);
+          if (Lane() % kGroup == 0 && first + o < outputs && r < rows) {
+            out(int64_t(r), first + o, sum);
+          }
+        }
+      }
     }
   });
   Barrier();
@@ -147,7 +221,7 @@ GLM_FN void WithPairs(bool pair, F f) {
 template <int WT, class CRow, class Row, class Out>
 GLM_FN void Mix(Block&, int64_t k, int64_t rows, CRow c_row, Row row,
                 int64_t n0, int64_t count, Out out) {
-  WithRows<8>(rows, [&]<int R>() {
+  WithRows<8>(rows, [&]<int R>() GLM_INLINE {
     const float* c[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) c[r] = c_row(Least(r, rows - 1));
     for (int64_t n = 2 * Thread(); n < count; n += 2 * kThreads) {
@@ -220,6 +294,33 @@ GLM_FN void AddSlices(const Float2 (&acc)[R], int64_t count, int64_t rows,
   }
 }
 
+// Adds the waves' sums of kWidth outputs by at most R rows: put(add) calls
+// add(r, n, sum) for what a lane has.
+template <int kWidth, int R, class Put, class Out>
+GLM_FN void AddWaves(int64_t count, int64_t rows, Put put, Out out) {
+  constexpr int kRows = R < 4 ? R : 4;
+  static_assert(kWaves * kRows * kWidth <= kScratchFloats, "fits");
+  float* part = Scratch();  // [kWaves][kRows][kWidth]
+  GLM_UNROLL for (int r0 = 0; r0 < R; r0 += kRows) {
+    if (r0 >= rows) return;
+    put([&](int r, int n, float sum) {
+      if (r >= r0 && r < r0 + kRows && n < kWidth) {
+        part[(Wave() * kRows + r - r0) * kWidth + n] = sum;
+      }
+    });
+    Barrier();
+    for (int i = Thread(); i < kRows * kWidth; i += kThreads) {
+      float sum = part[i];
+      GLM_UNROLL for (int w = 1; w < kWaves; ++w) {
+        sum += part[w * kRows * kWidth + i];
+      }
+      const int r = r0 + i / kWidth, n = i % kWidth;
+      if (r < rows && n < count) out(int64_t(r), int64_t(n), sum);
+    }
+    Barrier();
+  }
+}
+
 // --------------------------------------------------------------------- Gemv
 
 template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
@@ -227,28 +328,63 @@ template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int WT, int64_t RS,
 GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
                  int64_t n0, int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
-  if constexpr (CS == 1) {
-    Dots<XT, WT, K, kMost>(
+  if constexpr (CS == 1 && K <= 4 * kLanesOfWave) {
+    StretchDots<XT, WT, K, 1, K, kMost>(
+        block, rows, x_row, count,
+        [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
+  } else if constexpr (CS == 1) {
+    Dots<XT, WT, K, kMost, kWidth>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else {
-    WithRows<kMost>(rows, [&]<int R>() {
+    // Eight neighbours a lane, so a wave has as many slices of the columns as
+    // such lanes fit; the waves have every kWaves-th part of them.
+    constexpr int kAcross = int(kWidth / 8);
+    constexpr int kInWave = kLanesOfWave / kAcross;
+    static_assert(kAcross == 8, "four slices a wave, added below");
+    constexpr bool kWhole = CS % 8 == 0;
+    WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
       const void* x[R];
       GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
-      const int n = TileOutput<kWidth>();
-      Float2 acc[R] = {};
+      const int n = Lane() % kAcross * 8;
+      const int slice = Wave() * kInWave + Lane() / kAcross;
+      Float8 acc[R] = {};
       if (n < count) {
-        WithPairs<WT>(n + 1 < count, [&](auto load) {
+        const auto run = [&](auto load) GLM_INLINE {
 #pragma unroll 4
-          for (int64_t k = Slice<kWidth>(); k < K; k += kSlices<kWidth>) {
-            const Float2 w = load(weight.data, k * CS + n0 + n);
+          for (int64_t k = slice; k < K; k += kWaves * kInWave) {
+            const Float8 w = load(k * CS + n0 + n);
             GLM_UNROLL for (int r = 0; r < R; ++r) {
               acc[r] += Load<XT>(x[r], k) * w;
             }
           }
-        });
+        };
+        if (kWhole && n + 8 <= count) {
+          run([&](int64_t at) {
+            return LoadVector<WT, Float8, true>(weight.data, at, 0);
+          });
+        } else {
+          run([&](int64_t at) {
+            return LoadVector<WT, Float8, false>(weight.data, at,
+                                                 at - n + count);
+          });
+        }
       }
-      AddSlices<kWidth>(acc, count, rows, out);
+      GLM_UNROLL for (int r = 0; r < R; ++r) {
+        GLM_UNROLL for (int i = 0; i < 8; ++i) {
+          acc[r][i] += Exchange<8>(acc[r][i]);
+          acc[r][i] += Exchange<16>(acc[r][i]);
+        }
+      }
+      AddWaves<kWidth, R>(
+          count, rows,
+          [&](auto add) {
+            if (Lane() >= kAcross) return;
+            GLM_UNROLL for (int r = 0; r < R; ++r) {
+              GLM_UNROLL for (int i = 0; i < 8; ++i) add(r, n + i, acc[r][i]);
+            }
+          },
+          out);
     });
   }
 }
@@ -258,23 +394,121 @@ GLM_FN float CodeValue(uint32_t word, int i) {
   return float(int32_t(word >> (4 * i) & 15u) - 8);
 }
 
+// The matrix units multiply codes with bf16 rows: both are exact there. A wave
+// takes every kWaves-th group of columns, which has one scale an output; the
+// next group's words are under way while one is multiplied.
+template <int64_t K, int64_t kWidth, int64_t kMost, int64_t N, int64_t G,
+          class XRow, class Out>
+GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
+                        int64_t count, int64_t rows, XRow x_row, Out out) {
+  constexpr int kAtOnce = 16 * kCodeTiles;
+  constexpr int kLoads = int(CeilDiv(kWidth, kAtOnce));
+  constexpr int kSteps = int(G / 8 / kCodeWords);  // of a group
+  constexpr int kTogether = kSteps * kLoads > 8 ? 8 / kLoads : kSteps;
+  static_assert(kSteps % kTogether == 0, "a group is whole stretches");
+  constexpr int kStretches = kSteps / kTogether;  // of a group
+  constexpr int kSums = sizeof(CodeSums) / sizeof(float);
+  const void* x = x_row(Least(CodeRow(), rows - 1));
+  const uint32_t* words = weight.words + CodeWord() * N + n0 + CodeOutput();
+  // Stretch s of the wave: of group s / kStretches * kWaves + Wave().
+  const auto column = [&](int64_t s) {
+    return (s / kStretches * kWaves + Wave()) * (G / 8) +
+           s % kStretches * kTogether * kCodeWords;
+  };
+  const auto load = [&](int64_t s, Word4 (&word)[kTogether][kLoads]) {
+    GLM_UNROLL for (int i = 0; i < kTogether; ++i) {
+      GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+        word[i][l] = 0u;
+        if (CodeOutput() + l * kAtOnce < count) {
+          word[i][l] = *reinterpret_cast<const Word4*>(
+              words + (column(s) + i * kCodeWords) * N + l * kAtOnce);
+        }
+      }
+    }
+  };
+  const int64_t groups = (K / G - Wave() + kWaves - 1) / kWaves;
+  const int64_t stretches = groups * kStretches;
+  CodeSums sums[kLoads][kCodeTiles] = {};
+  CodeSums part[kLoads][kCodeTiles] = {};
+  Word4 next[kTogether][kLoads];
+  if (stretches > 0) load(0, next);
+#pragma nounroll
+  for (int64_t s = 0; s < stretches; ++s) {
+    const int64_t k8 = column(s);
+    Word4 word[kTogether][kLoads];
+    GLM_UNROLL for (int i = 0; i < kTogether; ++i) {
+      GLM_UNROLL for (int l = 0; l < kLoads; ++l) word[i][l] = next[i][l];
+    }
+    float scale[kLoads][kCodeTiles][kSums];
+    GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+      GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
+        GLM_UNROLL for (int i = 0; i < kSums; ++i) {
+          const int n = CodeSumOutput(tile, i) + l * kAtOnce;
+          scale[l][tile][i] = Load<F16>(
+              weight.scales, k8 / (G / 8) * N + n0 + (n < count ? n : 0));
+        }
+      }
+    }
+    if (s + 1 < stretches) load(s + 1, next);
+    GLM_UNROLL for (int i = 0; i < kTogether; ++i) {
+      const Word4 columns = CodeColumns(*static_cast<const Word4*>(
+          At<BF16>(x, (k8 + i * kCodeWords + CodeWord()) * 8)));
+      GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+        MultiplyCodes(part[l], word[i][l], columns);
+      }
+    }
+    if (kStretches == 1 || s % kStretches == kStretches - 1) {
+      GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+        GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
+          GLM_UNROLL for (int i = 0; i < kSums; ++i) {
+            sums[l][tile][i] += scale[l][tile][i] * part[l][tile][i];
+            part[l][tile][i] = 0.0f;
+          }
+        }
+      }
+    }
+  }
+  AddWaves<kWidth, int(kMost)>(
+      count, rows,
+      [&](auto add) {
+        GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+          GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
+            GLM_UNROLL for (int i = 0; i < kSums; ++i) {
+              add(CodeSumRow(i), CodeSumOutput(tile, i) + l * kAtOnce,
+                  sums[l][tile][i]);
+            }
+          }
+        }
+      },
+      out);
+}
+
+// Whether GemvOfCodes can: whole groups, whole words of 16 bytes.
+template <int XT, int64_t K, int64_t N, int64_t G>
+inline constexpr bool kGemvOfCodes =
+    XT == BF16 && N % 4 == 0 && K % G == 0 && G % (8 * kCodeWords) == 0;
+
 template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t N, int64_t G,
           class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
+  if constexpr (kGemvOfCodes<XT, K, N, G>) {
+    GemvOfCodes<K, kWidth, kMost>(weight, n0, count, rows, x_row, out);
+    return;
+  }
   // A slice takes every kSlices-th stretch of words; a stretch has one scale.
   constexpr int64_t kGroupWords = G / 8;
   constexpr int64_t kWords = CeilDiv(K, 8);
   typedef uint32_t Word2 __attribute__((ext_vector_type(2)));
-  WithRows<kMost>(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
     constexpr int64_t kStretch =
         R < 4 && kGroupWords % 4 == 0 && kWords % 4 == 0 ? 4 : 1;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     const int n = TileOutput<kWidth>();
     Float2 acc[R] = {};
-    const auto run = [&](auto load_words, auto load_scales) {
+    const auto run = [&](auto load_words, auto load_scales) GLM_INLINE {
       for (int64_t k8 = Slice<kWidth>() * kStretch; k8 < kWords;
            k8 += kSlices<kWidth> * kStretch) {
         Word2 word[kStretch];
@@ -339,7 +573,7 @@ GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
   constexpr int64_t kGroups = Int8Weight<K, G>::kGroups;
-  WithRows<kMost>(rows, [&]<int R>() {
+  WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
     constexpr int O = R == 8 ? 2 : 4;
     constexpr int kCodes = R < 4 ? 16 : 8;
     const void* x[R];

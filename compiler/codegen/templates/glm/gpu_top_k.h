@@ -128,6 +128,42 @@ GLM_FN uint32_t KthKey(const float* scores, int64_t n, int64_t k,
   return kth;
 }
 
+// Scores of which each is compared with every other.
+inline constexpr int kRanked = 2 * kThreads;
+
+// The same for n <= kRanked: an item's place is the number of items before it.
+template <int64_t k>
+GLM_FN void RankTopK(const float* scores, int64_t n, int32_t* ids) {
+  typedef uint32_t Key4 __attribute__((ext_vector_type(4)));
+  GLM_SHARED(uint32_t, keys, kRanked);
+  const int padded = int(CeilDiv(n, 4)) * 4;
+  for (int i = Thread(); i < padded; i += kThreads) {
+    // OrderedKey of a NaN is the padding's; both are after all numbers.
+    keys[i] = i < n ? OrderedKey(scores[i]) : 0u;
+  }
+  for (int i = int(n) + Thread(); i < k; i += kThreads) ids[i] = -1;
+  Barrier();
+  // Four lanes share an item's comparisons.
+  for (int first = 0; first < n; first += kThreads / 4) {
+    const int i = first + Thread() / 4;
+    const uint32_t key = i < n ? keys[i] : 0u;
+    int before = 0;
+#pragma unroll 4
+    for (int j = Thread() % 4 * 4; j < padded; j += 16) {
+      const Key4 other = *reinterpret_cast<const Key4*>(keys + j);
+      GLM_UNROLL for (int l = 0; l < 4; ++l) {
+        before += other[l] > key || (other[l] == key && j + l < i);
+      }
+    }
+    float places = float(before);  // exact, and what lanes exchange
+    places += Exchange<1>(places);
+    places += Exchange<2>(places);
+    before = int(places);
+    if (i < n && before < k && Thread() % 4 == 0) ids[before] = i;
+  }
+  Barrier();
+}
+
 // ids[0 .. k) = columns of the k largest of scores[0 .. n), largest first,
 // equal ones by lower column; -1 where there are fewer.
 template <int64_t k>
@@ -146,6 +182,11 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
   const auto item = [](uint32_t key, int64_t column) {
     return uint64_t(key) << 32 | (0xffffffffu - uint32_t(column));
   };
+
+  if (n <= kRanked) {
+    RankTopK<k>(scores, n, ids);
+    return;
+  }
 
   // 1. The chosen ones in any order; of those equal to the least, the first.
   Each<kPlaces>(block, [&](int64_t i, int64_t) { items[i] = 0; });

@@ -100,6 +100,37 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
   });
 }
 
+// out(r, o, sum over stretches s < kStretches of x_row(r)[s * kStride ..] .
+// w_row(o)[s * kStride ..]), kWidth columns each.
+template <int XT, int WT, int64_t kWidth, int64_t kStretches, int64_t kStride,
+          int64_t kMost, class XRow, class WRow, class Out>
+GLM_FN void StretchDots(Block&, int64_t rows, XRow x_row, int64_t outputs,
+                        WRow w_row, Out out) {
+  WithRows<kMost>(rows, [&]<int R>() {
+    constexpr int O = Least(kAccumulators / R, 8);
+    for (int64_t first = 0; first < outputs; first += O) {
+      const int64_t count = Least(O, outputs - first);
+      float sums[O * R] = {};
+      for (int64_t s = 0; s < kStretches; ++s) {
+        const void* x[R];
+        const void* w[O];
+        for (int64_t r = 0; r < R; ++r) {
+          x[r] = At<XT>(x_row(Least(r, rows - 1)), s * kStride);
+        }
+        for (int64_t o = 0; o < O; ++o) {
+          w[o] = At<WT>(w_row(first + Least(o, count - 1)), s * kStride);
+        }
+        float part[O * R];
+        DotsBlock<XT, WT, R, O>(kWidth, x, w, part);
+        for (int i = 0; i < O * R; ++i) sums[i] += part[i];
+      }
+      for (int64_t o = 0; o < count; ++o) {
+        for (int64_t r = 0; r < rows; ++r) out(r, first + o, sums[o * R + r]);
+      }
+    }
+  });
+}
+
 // ---------------------------------------------------------------------- Mix
 
 // sums[r][n] = sum_k c[r][k] row(k)[n0 + n] for n < kVector * V.

@@ -2,7 +2,7 @@
 // slice of one stacked weight.
 //
 // Grids, any T (the first of each pair is for T <= 8, the second for more):
-//   Linear          ceil(Nout / 32)
+//   Linear          ceil(Nout / LinearWidth), 8 or 32
 //   LinearTile      ceil(Nout / 64), ceil(T / 128)
 //   HeadLinear      ceil(Nout / 64), H
 //   HeadLinearTile  ceil(Nout / 64), H, ceil(T / 128)
@@ -36,6 +36,12 @@ GLM_FN auto LinearWeight(const Args& args) {
   }
 }
 
+// Outputs of a block of Linear: few long ones are spread over more blocks.
+template <int form>
+constexpr int64_t LinearWidth(int64_t Nout, int64_t K) {
+  return form == kDense && Nout <= 1024 && K >= 2048 ? 8 : 32;
+}
+
 // Outputs n0 .. n0 + count - 1 of head `head`, at most kWidth, rows first ..
 // end - 1.
 template <int XT, int OT, int64_t H, int64_t Nout, int64_t K, int64_t kWidth,
@@ -46,6 +52,17 @@ GLM_FN void LinearRows(Block& block, const Args& args, const Weight& weight,
   const Sequences sequences(args);
   const void* x = args.Pointer(3);
   void* y = args.Pointer(5);
+  if constexpr (kTakesFewRows && kRows <= kGemvRows && Block::kRows <= kRows) {
+    Multiply<XT, K, kWidth, kRows>(
+        block, weight, n0, count, end,
+        [&](int64_t r) { return At<XT>(x, (r * H + head) * K); },
+        [&](int64_t r, int64_t n, float v) {
+          if (sequences.Valid(r)) {
+            Store<OT>(y, (r * H + head) * Nout + n0 + n, v);
+          }
+        });
+    return;
+  }
 
   while (first < end) {
     // 1. The next kRows valid rows.
@@ -92,10 +109,15 @@ GLM_FN void HeadLinearTile(Block& block, const Args& args) {
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
           int64_t group = 0, class Block>
 GLM_FN void Linear(Block& block, const Args& args) {
-  const int64_t n0 = block.x * 32;
-  LinearRows<XT, OT, 1, Nout, K, 32, Least(kGemvRows, Block::kRows)>(
-      block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
-      Least(32, Nout - n0), 0, args.Integer(2));
+  // Rows of a dense weight are independent: neighbours are one wider tile.
+  constexpr int64_t kOne = LinearWidth<form>(Nout, K);
+  constexpr int64_t kWide = form == kDense ? kOne * Block::kNeighbours : kOne;
+  for (int64_t i = 0; i < kOne * Block::kNeighbours; i += kWide) {
+    const int64_t n0 = block.x * kOne + i;
+    LinearRows<XT, OT, 1, Nout, K, kWide, Least(kGemvRows, Block::kRows)>(
+        block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
+        Least(kWide, Nout - n0), 0, args.Integer(2));
+  }
 }
 
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
@@ -123,25 +145,30 @@ GLM_FN void LinearParts(Block& block, const Args& args) {
   void* y = args.Pointer(5);
   const int64_t p = block.x;
   const int64_t end = args.Integer(2);
+  if constexpr (kTakesFewRows && Block::kRows <= kGemvRows) {
+    StretchDots<XT, WT, kWidth, outer, kStretch, kMost>(
+        block, end, [&](int64_t r) { return At<XT>(x, r * K + p * kWidth); },
+        Nout, [&](int64_t n) { return At<WT>(w, n * K + p * kWidth); },
+        [&](int64_t r, int64_t n, float v) {
+          if (sequences.Valid(r)) {
+            Store<F32>(y, (r * parts + p) * Nout + n, v);
+          }
+        });
+    return;
+  }
   GLM_SHARED(int32_t, valid, kMost);
-  GLM_SHARED(float, sums, kMost* Nout);
   for (int64_t first = 0; first < end;) {
     const int64_t rows = Compact(
         block, first, end, kMost,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
     if (rows == 0) return;
-    Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
-    for (int64_t o = 0; o < outer; ++o) {
-      const int64_t from = o * kStretch + p * kWidth;
-      Dots<XT, WT, kWidth, kMost>(
-          block, rows,
-          [&](int64_t r) { return At<XT>(x, valid[r] * K + from); }, Nout,
-          [&](int64_t n) { return At<WT>(w, n * K + from); },
-          [&](int64_t r, int64_t n, float v) { sums[r * Nout + n] += v; });
-    }
-    Each(block, rows * Nout, [&](int64_t i) {
-      Store<F32>(y, (valid[i / Nout] * parts + p) * Nout + i % Nout, sums[i]);
-    });
+    StretchDots<XT, WT, kWidth, outer, kStretch, kMost>(
+        block, rows,
+        [&](int64_t r) { return At<XT>(x, valid[r] * K + p * kWidth); }, Nout,
+        [&](int64_t n) { return At<WT>(w, n * K + p * kWidth); },
+        [&](int64_t r, int64_t n, float v) {
+          Store<F32>(y, (valid[r] * parts + p) * Nout + n, v);
+        });
   }
 }
 

@@ -1,6 +1,7 @@
 // matrix.h - products of rows with a weight (weight.h), fp32 sums.
 //
 //   Dots   all pairs of dot products of two lists of contiguous rows
+//   StretchDots   the same over stretches of the rows, few columns in all
 //   Mix    linear combinations of rows
 //   Gemv   few rows times one tile of a weight, which is read once
 //   TileMatmul   many rows times one tile of a weight, which is unpacked once
@@ -12,7 +13,7 @@
 //   out(r, n, sum_k x[r][k] W[n0 + n][k])
 //
 // where `x_row(r)` is the address of row r. `rows` is at most kMost, 8 for Dots
-// and Gemv; `count` is at most kWidth, 32 or 64, for Gemv and kTileN for a TileMatmul. `out` is called once for each pair,
+// and Gemv; `count` is at most kWidth for Gemv and kTileN for a TileMatmul. `out` is called once for each pair,
 // by one work-item, pairs in any order; what it stored is there for the next
 // word.
 #pragma once

@@ -12,6 +12,8 @@
 #if defined(__HIP__) || defined(__CUDA__)
 #define GLM_GPU 1
 #define GLM_FN inline __attribute__((device, always_inline))
+// Of a lambda: a body that is called loses the register bound of its kernel.
+#define GLM_INLINE __attribute__((always_inline))
 // In front of a loop whose private arrays live in registers.
 #define GLM_UNROLL _Pragma("unroll")
 // Memory that all blocks see. Without the word, a pointer could lead anywhere,
@@ -19,6 +21,7 @@
 #define GLM_GLOBAL __attribute__((address_space(1)))
 #else
 #define GLM_FN inline __attribute__((always_inline))
+#define GLM_INLINE
 #define GLM_UNROLL
 #define GLM_GLOBAL
 #endif

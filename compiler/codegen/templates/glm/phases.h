@@ -7,7 +7,7 @@
 //   if (b < 256) {                            // a chain of the first phase
 //     const Args own = args.From(1);
 //     const int64_t part = b, r = part / 256, x = part % 256;
-//     EachPart<1, 1, 256, 256, 1, 1>(block, r, x, [&](auto& of) {
+//     EachPart<1, 1, 256, 256, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
 //       Linear<1, 1, 0, 8192, 4096>(of, own.From(0));
 //     });
 //   }
@@ -77,9 +77,10 @@ struct Phases {
 #endif  // GLM_GPU
 
 // A block of a launch that has kMost rows.
-template <int64_t kMost>
+template <int64_t kMost, int64_t kWide = 1>
 struct BlockOfRows : Block {
   static constexpr int64_t kRows = kMost;
+  static constexpr int64_t kNeighbours = kWide;
 };
 
 // The blocks of a launch of kMost rows that are part (r, x) of a chain:
@@ -98,6 +99,21 @@ GLM_FN void EachPart(Block&, int64_t r, int64_t x, Body body) {
       body(of);
       PartEnd();
     }
+  }
+}
+
+// The same for a body that takes its kWide neighbours at once.
+template <int64_t kHigh, int64_t kWide, int64_t kAll, int64_t kX, int64_t kY,
+          int64_t kMost, class Body>
+GLM_FN void WidePart(Block&, int64_t r, int64_t x, Body body) {
+  static_assert(kX % kWide == 0, "neighbours of one row of the grid");
+  for (int64_t i = 0; i < kHigh; ++i) {
+    const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide);
+    BlockOfRows<kMost, kWide> of{{int64_t(number % uint32_t(kX)),
+                                  int64_t(number / uint32_t(kX) % uint32_t(kY)),
+                                  int64_t(number / uint32_t(kX) / uint32_t(kY))}};
+    body(of);
+    PartEnd();
   }
 }
 

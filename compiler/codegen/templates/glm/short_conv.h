@@ -28,6 +28,28 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
   const void* x = At<XT>(static_cast<const void*>(args.Pointer(4)), first);
   void* y = At<OT>(args.Pointer(8), first);
 
+  // One token: a channel's window is one work-item's.
+  if (length == 1) {
+    const bool first_token = sequences.Position(sequence) == 0;
+    Each(block, count, [&](int64_t c) {
+      float window[kernel];
+      GLM_UNROLL for (int64_t j = 0; j < kPast; ++j) {
+        window[j] =
+            first_token ? 0.0f : Load<XT>(state, (c0 + c) * kPast + j);
+      }
+      window[kPast] = Load<XT>(x, c);
+      float sum = 0.0f;
+      GLM_UNROLL for (int64_t j = 0; j < kernel; ++j) {
+        sum += Load<WT>(w, (c0 + c) * kernel + j) * window[j];
+      }
+      Store<OT>(y, c, sum);
+      GLM_UNROLL for (int64_t j = 0; j < kPast; ++j) {
+        Store<XT>(state, (c0 + c) * kPast + j, window[j + 1]);
+      }
+    });
+    return;
+  }
+
   // 1. Taps and past rows, channels side by side: [kernel][channels],
   //    [kPast][channels].
   GLM_SHARED(float, taps, kernel* kChannels);

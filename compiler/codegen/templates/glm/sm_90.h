@@ -7,8 +7,9 @@
 
 // Work-items of a block, and blocks that a multiprocessor must hold at once.
 #define GLM_WORK_ITEMS(n, blocks) __attribute__((launch_bounds(n, blocks)))
-// All waiting blocks and one more, on 132 multiprocessors (decisions/0014).
-#define GLM_BLOCKS_WAITING(waiting) ((waiting) / 132 + 1)
+// All waiting blocks and one more, on 132 multiprocessors (decisions/0014), and
+// at least two: while one block begins or ends, the other keeps memory busy.
+#define GLM_BLOCKS_WAITING(waiting) ((waiting) < 132 ? 2 : (waiting) / 132 + 1)
 // A row's work waits for memory: 16 warps, 128 registers a thread.
 #define GLM_BLOCKS_OF_ROWS 2
 
@@ -64,9 +65,11 @@ GLM_FN uint32_t Ballot(bool vote) { return __nvvm_vote_ballot_sync(~0u, vote); }
 // its own alignment here.
 template <class V>
 GLM_FN V LoadBytes(const void* memory) {
+  constexpr size_t kAlignment = sizeof(V) < 16 ? sizeof(V) : 16;
   V v;
-  if (reinterpret_cast<uintptr_t>(memory) % sizeof(V) == 0) {
-    v = *static_cast<const V*>(memory);
+  if (reinterpret_cast<uintptr_t>(memory) % kAlignment == 0) {
+    __builtin_memcpy(&v, __builtin_assume_aligned(memory, kAlignment),
+                     sizeof(v));
   } else {
     uint16_t halves[sizeof(V) / 2];
     GLM_UNROLL for (size_t i = 0; i < sizeof(V) / 2; ++i) {
@@ -75,6 +78,67 @@ GLM_FN V LoadBytes(const void* memory) {
     __builtin_memcpy(&v, halves, sizeof(v));
   }
   return v;
+}
+
+// ----------------------------------------------------------------- int4 codes
+//
+// A wave multiplies kCodeWords words along k of 4 outputs a lane with 8 rows of
+// bf16. Both operands take the columns of a word in the same order: (0, 4),
+// (1, 5), (2, 6), (3, 7), as one mask cuts pairs out of a word.
+
+typedef uint32_t Word4 __attribute__((ext_vector_type(4)));
+typedef float CodeSums __attribute__((ext_vector_type(4)));
+
+inline constexpr int kCodeWords = 4;
+inline constexpr int kCodeTiles = 2;  // of 16 outputs
+
+// A lane's word along k, the first of its outputs, and the row whose columns it
+// brings.
+GLM_FN int CodeWord() { return Lane() % 4; }
+GLM_FN int CodeOutput() { return Lane() / 4 * 4; }
+GLM_FN int CodeRow() { return Lane() / 4; }
+
+// Output and row of element i of the sums of a tile.
+GLM_FN int CodeSumOutput(int tile, int i) {
+  return Lane() / 4 * 4 + 2 * tile + i / 2;
+}
+GLM_FN int CodeSumRow(int i) { return Lane() % 4 * 2 + i % 2; }
+
+// Columns of a word from a row, in the order of the codes.
+GLM_FN Word4 CodeColumns(Word4 columns) {
+  return {columns.x & 0xffffu | columns.z << 16,
+          columns.x >> 16 | columns.z & 0xffff0000u,
+          columns.y & 0xffffu | columns.w << 16,
+          columns.y >> 16 | columns.w & 0xffff0000u};
+}
+
+// Two codes c of a word as bf16 c - 8: 128 + c is one with c at its end, and
+// the difference is exact.
+GLM_FN uint32_t CodePair(uint32_t word, int i) {
+  const uint32_t biased = word >> (4 * i) & 0x000f000fu | 0x43004300u;
+  uint32_t pair;
+  asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(pair) : "r"(biased), "r"(0x43084308u));
+  return pair;
+}
+
+// sums[tile] += codes of each output times the columns of each row.
+GLM_FN void MultiplyCodes(CodeSums (&sums)[kCodeTiles], Word4 words,
+                          Word4 columns) {
+  GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
+    CodeSums& s = sums[tile];
+    float s0 = s.x, s1 = s.y, s2 = s.z, s3 = s.w;
+    GLM_UNROLL for (int i = 0; i < 4; i += 2) {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+          "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+          : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3)
+          : "r"(CodePair(words[2 * tile], i)),
+            "r"(CodePair(words[2 * tile + 1], i)),
+            "r"(CodePair(words[2 * tile], i + 1)),
+            "r"(CodePair(words[2 * tile + 1], i + 1)), "r"(columns[i]),
+            "r"(columns[i + 1]));
+    }
+    s = CodeSums{s0, s1, s2, s3};
+  }
 }
 
 // ------------------------------------------------------------ 16 x 16 tiles
