@@ -81,13 +81,15 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
   if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
 }
 
-// out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
-// number of outputs. A wave takes O outputs at a time; its lanes share the
-// columns, 8 each.
-template <int XT, int WT, int64_t K, int64_t kMost, class XRow, class WRow,
-          class Out>
+// out(r, o, x_row(r) . w_row(o)) for rows of K elements, or of kStretches times K
+// that begin kApart apart; 1 to 8 rows and any number of outputs. A wave takes O
+// outputs at a time; its lanes share the columns, 8 each.
+template <int XT, int WT, int64_t K, int64_t kMost, int64_t kStretches = 1,
+          int64_t kApart = K, class XRow, class WRow, class Out>
 GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
+  static_assert(kStretches == 1 || K % 8 == 0, "a lane has columns of one");
+  constexpr int64_t kAll = kStretches * K;
   WithRows<kMost>(rows, [&]<int R>() {
     constexpr int O = R == 8 ? 2 : 4;
     const void* x[R];
@@ -98,7 +100,10 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         w[o] = w_row(Least(first + o, outputs - 1));
       }
       float acc[O][R] = {};
-      const auto step = [&](int64_t i) {
+      const auto step = [&](int64_t column) {
+        const int64_t i = kStretches == 1
+                              ? column
+                              : column / K * kApart + column % K;
         Float8 wv[O];
         GLM_UNROLL for (int o = 0; o < O; ++o) {
           wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
@@ -114,10 +119,10 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
       constexpr int kStep = 8 * kLanesOfWave;
       if constexpr (R < 4) {  // two rounds of loads in flight
 #pragma unroll 2
-        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+        for (int64_t i = Lane() * 8; i < kAll; i += kStep) step(i);
       } else {
 #pragma nounroll
-        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
+        for (int64_t i = Lane() * 8; i < kAll; i += kStep) step(i);
       }
       StoreDots(acc, first, outputs, rows, out);
     }

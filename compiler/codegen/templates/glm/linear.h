@@ -123,25 +123,19 @@ GLM_FN void LinearParts(Block& block, const Args& args) {
   void* y = args.Pointer(5);
   const int64_t p = block.x;
   const int64_t end = args.Integer(2);
+  const int64_t from = p * kWidth;
   GLM_SHARED(int32_t, valid, kMost);
-  GLM_SHARED(float, sums, kMost* Nout);
   for (int64_t first = 0; first < end;) {
     const int64_t rows = Compact(
         block, first, end, kMost,
         [&](int64_t row) { return sequences.Valid(row); }, valid);
     if (rows == 0) return;
-    Each(block, rows * Nout, [&](int64_t i) { sums[i] = 0.0f; });
-    for (int64_t o = 0; o < outer; ++o) {
-      const int64_t from = o * kStretch + p * kWidth;
-      Dots<XT, WT, kWidth, kMost>(
-          block, rows,
-          [&](int64_t r) { return At<XT>(x, valid[r] * K + from); }, Nout,
-          [&](int64_t n) { return At<WT>(w, n * K + from); },
-          [&](int64_t r, int64_t n, float v) { sums[r * Nout + n] += v; });
-    }
-    Each(block, rows * Nout, [&](int64_t i) {
-      Store<F32>(y, (valid[i / Nout] * parts + p) * Nout + i % Nout, sums[i]);
-    });
+    Dots<XT, WT, kWidth, kMost, outer, kStretch>(
+        block, rows, [&](int64_t r) { return At<XT>(x, valid[r] * K + from); },
+        Nout, [&](int64_t n) { return At<WT>(w, n * K + from); },
+        [&](int64_t r, int64_t n, float v) {
+          Store<F32>(y, (valid[r] * parts + p) * Nout + n, v);
+        });
   }
 }
 
