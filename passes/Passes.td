@@ -57,6 +57,21 @@ def SplitLinearPass : Pass<"glm-split-linear", "::mlir::func::FuncOp"> {
   ];
 }
 
+def WidenRowsPass : Pass<"glm-widen-rows", "::mlir::func::FuncOp"> {
+  let summary = "Keeps rows of short steps in f32";
+  let description = [{
+    A bf16 result of a rowwise operation becomes f32 for the readers that make
+    something as wide of it: rowwise operations, `glm.linear_parts` and
+    `glm.gather_rows`. Others, a sum over the row among them, read a bf16 result
+    beside it. Does nothing for other producers, for rows without such readers, and
+    for functions of more than `max-rows` rows.
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", /*default=*/"16",
+           "Rows of a step up to which the weights are what it moves">,
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Phase: kern
 //===----------------------------------------------------------------------===//

@@ -283,6 +283,7 @@ public:
 
 private:
   FailureOr<std::string> function(kern::KernelOp kernel);
+  FailureOr<std::string> member(kern::KernelOp kernel);
   FailureOr<std::string> chainText(ArrayRef<kern::ChainOp> equal, int64_t firstBlock,
                                    int64_t firstWord, int64_t words);
 
@@ -302,7 +303,7 @@ private:
 
   SymbolTable &symbols;
   llvm::SetVector<StringRef> headers;
-  llvm::StringSet<> bodies;
+  llvm::StringSet<> bodies, members;
   std::string body;
 };
 
@@ -327,6 +328,20 @@ FailureOr<std::string> Unit::function(kern::KernelOp kernel) {
     body += *text;
   }
   return (kernel.getSymName() + "_body").str();
+}
+
+/// The same as part of a group: a function that groups may share.
+FailureOr<std::string> Unit::member(kern::KernelOp kernel) {
+  FailureOr<std::string> name = function(kernel);
+  if (failed(name))
+    return failure();
+  std::string shared = (kernel.getSymName() + "_member").str();
+  if (members.insert(shared).second)
+    body += llvm::formatv("namespace glm::kernel {{\n\ntemplate <class Block>\n"
+                          "GLM_MEMBER void {0}(Block& block, const Args& args) {{\n"
+                          "  {1}(block, args);\n}\n\n}  // namespace glm::kernel\n",
+                          shared, *name);
+  return shared;
 }
 
 LogicalResult Unit::add(kern::KernelOp kernel, kern::LaunchOp example) {
@@ -357,7 +372,7 @@ FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
   int64_t word = 0;
   for (auto launch : chain.getBody().getOps<kern::LaunchOp>()) {
     auto kernel = symbols.lookup<kern::KernelOp>(launch.getKernel());
-    FailureOr<std::string> name = function(kernel);
+    FailureOr<std::string> name = member(kernel);
     if (failed(name))
       return failure();
     ArrayRef<int64_t> parts = *launch.getParts(), grid = launch.getGrid();

@@ -11,7 +11,7 @@ GLM_FN void group_f6293a93c80921d8_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 16, x = part % 16;
     EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) {
-      ExpertLinear<1, 2, 1, 0, 14, 4, 256, 128, 128, 1>(of, own.From(0));
+      ExpertLinear_1_2_1_0_14_4_256_128_128_1_member(of, own.From(0));
     });
   } else if (b < 20) {
     const int64_t at = b - 16;
@@ -19,13 +19,13 @@ GLM_FN void group_f6293a93c80921d8_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 4, x = part % 4;
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(0));
+      Linear_1_0_0_128_256_member(of, own.From(0));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(6));
+      Linear_1_0_0_128_256_member(of, own.From(6));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_act_v3_x4_body(of, own.From(12));
+      row_act_v3_x4_member(of, own.From(12));
     });
   }
 }

@@ -11,37 +11,37 @@ GLM_FN void group_5ea334d772142323_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 4, x = part % 4;
     EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 1, 256, 256>(of, own.From(0));
+      Linear_1_1_1_256_256_member(of, own.From(0));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      ShortConv<1, 1, 0, 256, 4, 4>(of, own.From(6));
+      ShortConv_1_1_0_256_4_4_member(of, own.From(6));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_l2norm_body(of, own.From(15));
+      row_l2norm_member(of, own.From(15));
     });
     EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 1, 256, 256>(of, own.From(20));
+      Linear_1_1_1_256_256_member(of, own.From(20));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      ShortConv<1, 1, 0, 256, 4, 4>(of, own.From(26));
+      ShortConv_1_1_0_256_4_4_member(of, own.From(26));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_l2norm_v2_body(of, own.From(35));
+      row_l2norm_v2_member(of, own.From(35));
     });
     EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 1, 256, 256>(of, own.From(40));
+      Linear_1_1_1_256_256_member(of, own.From(40));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      ShortConv<1, 1, 0, 256, 4, 4>(of, own.From(46));
+      ShortConv_1_1_0_256_4_4_member(of, own.From(46));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_silu_body(of, own.From(55));
+      row_silu_member(of, own.From(55));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      DeltaRule<0, 0, 4, 64, 64>(of, own.From(60));
+      DeltaRule_0_0_4_64_64_member(of, own.From(60));
     });
     EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_gated_norm_body(of, own.From(72));
+      row_gated_norm_member(of, own.From(72));
     });
   }
 }

@@ -3,7 +3,7 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_404e46be34fa1146_body(Block& block, const Args& args) {
+GLM_FN void group_7231e179bde852eb_body(Block& block, const Args& args) {
   const int64_t b = block.x;
   if (b < 8) {
     const int64_t at = b - 0;
@@ -11,16 +11,16 @@ GLM_FN void group_404e46be34fa1146_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 8, x = part % 8;
     EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 256, 768>(of, own.From(0));
+      Linear_1_1_0_256_256_member(of, own.From(0));
     });
     EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      row_mix_x8_body(of, own.From(6));
+      row_mix_x8_member(of, own.From(6));
     });
     EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      LinearParts<1, 1, 24, 1024, 4, 8>(of, own.From(14));
+      LinearParts_0_1_24_1024_4_8_member(of, own.From(15));
     });
   }
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_404e46be34fa1146, 256, 21, glm::kernel::group_404e46be34fa1146_body)
+GLM_KERNEL(group_7231e179bde852eb, 256, 22, glm::kernel::group_7231e179bde852eb_body)

@@ -12,7 +12,7 @@ GLM_FN void group_265c9059a1470009_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 16, x = part % 16;
     EachPart<1, 1, 16, 16, 1, 1>(block, r, x, [&](auto& of) {
-      IndexScores<1, 0, 1, 4, 32, 4, 1>(of, own.From(0));
+      IndexScores_1_0_1_4_32_4_1_member(of, own.From(0));
     });
   }
   if (b < 16) {
@@ -26,7 +26,7 @@ GLM_FN void group_265c9059a1470009_body(Block& block, const Args& args) {
     const int64_t part = at;
     const int64_t r = part / 1, x = part % 1;
     EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      TopK<16, 4>(of, own.From(0));
+      TopK_16_4_member(of, own.From(0));
     });
   }
   phases.Finish(1, 1);

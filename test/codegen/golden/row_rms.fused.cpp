@@ -18,10 +18,10 @@ GLM_FN void row_rms_body(Block& block, const Args& args) {
     const float v2 = v1 + v1;
     const float v3 = v2 + v1;
     const float v4 = v3 + v1;
-    Store<BF16>(p1, r0 * 1024 + i, v0);
-    Store<BF16>(p1, r0 * 1024 + i + 256, v0);
-    Store<BF16>(p1, r0 * 1024 + i + 512, v0);
-    Store<BF16>(p1, r0 * 1024 + i + 768, v0);
+    Store<F32>(p1, r0 * 1024 + i, v0);
+    Store<F32>(p1, r0 * 1024 + i + 256, v0);
+    Store<F32>(p1, r0 * 1024 + i + 512, v0);
+    Store<F32>(p1, r0 * 1024 + i + 768, v0);
     return v4;
   });
   const float v7 = v5 * v6;

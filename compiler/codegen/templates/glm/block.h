@@ -41,6 +41,7 @@
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
 //                            with the registers of many blocks a unit
+//   GLM_MEMBER               stands before a function that groups call for a block
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

@@ -312,6 +312,7 @@ inline constexpr int64_t kLaneSums = 2;
 
 }  // namespace glm::kernel
 
+#define GLM_MEMBER GLM_FN
 #define GLM_KERNEL(name, threads, arg_count, ...) \
   GLM_ENTRY(name, threads, arg_count, 1, __VA_ARGS__)
 #define GLM_ROWWISE(name, threads, arg_count, ...) \

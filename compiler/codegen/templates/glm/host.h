@@ -207,6 +207,9 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 }  // namespace glm::kernel
 
 #define GLM_ROWWISE GLM_KERNEL
+// Groups share the code of their members: a step that runs through each group
+// once would otherwise read all of it from memory.
+#define GLM_MEMBER __attribute__((noinline))
 #define GLM_GROUP(name, threads, arg_count, waiting, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 

@@ -8,7 +8,7 @@
 //     const Args own = args.From(1);
 //     const int64_t part = b, r = part / 256, x = part % 256;
 //     EachPart<1, 1, 256, 256, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
-//       Linear<1, 1, 0, 8192, 4096>(of, own.From(0));
+//       Linear_1_1_0_8192_4096_member(of, own.From(0));
 //     });
 //   }
 //   if (b < 256) { phases.Done(0); return; }
