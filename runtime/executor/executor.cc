@@ -118,8 +118,8 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   } else {
     GLM_ASSIGN_OR_RETURN(
         weights,
-        WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
-                          options.on_weights_read));
+        WeightStore::Open(plan_file, options.weights_dirs,
+                          options.check_weights, options.on_weights_read));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(

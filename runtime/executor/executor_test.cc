@@ -368,8 +368,24 @@ TEST_P(ExecutorTest, WeightsFolderCanBeNamed) {
   std::filesystem::create_directories(folder_ + "/elsewhere");
   std::filesystem::rename(folder_ + "/toy.bin", folder_ + "/elsewhere/toy.bin");
   ExecutorOptions options;
-  options.weights_dir = folder_ + "/elsewhere";
+  options.weights_dirs = {folder_ + "/elsewhere"};
   EXPECT_TRUE(Create(options).ok());
+}
+
+TEST_P(ExecutorTest, EachWeightFileIsLookedForInEveryFolderThenBesideThePlan) {
+  std::filesystem::create_directories(folder_ + "/none");
+  ExecutorOptions options;
+  options.weights_dirs = {folder_ + "/none"};
+  EXPECT_TRUE(Create(options).ok()) << "the file lies beside the plan";
+  std::filesystem::create_directories(folder_ + "/elsewhere");
+  std::filesystem::rename(folder_ + "/toy.bin", folder_ + "/elsewhere/toy.bin");
+  EXPECT_THAT(std::string(Create(options).status().message()),
+              HasSubstr("in no folder of --weights either"));
+  options.weights_dirs.push_back(folder_ + "/elsewhere");
+  EXPECT_TRUE(Create(options).ok());
+  options.weights_dirs.push_back(folder_ + "/absent");
+  EXPECT_THAT(std::string(Create(options).status().message()),
+              HasSubstr("absent: is not a folder"));
 }
 
 TEST_P(ExecutorTest, PlanWithoutWeightsSaysHowToGetThem) {
