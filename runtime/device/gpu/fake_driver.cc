@@ -19,6 +19,7 @@ extern "C" {
 using FakeKernel = void(const unsigned long long*, const unsigned*,
                         unsigned long long, unsigned long long);
 FakeKernel toy_sum, toy_logits, test_add, test_coordinates, test_indirect;
+FakeKernel group_25d756a9aa444d69, group_4ee69adc83862a5d;
 }
 
 namespace glm {
@@ -58,6 +59,8 @@ constexpr size_t kParameterWords = 16;
 constexpr std::pair<const char*, FakeKernel*> kKernels[] = {
     {"toy_sum", toy_sum},
     {"toy_logits", toy_logits},
+    {"group_25d756a9aa444d69", group_25d756a9aa444d69},
+    {"group_4ee69adc83862a5d", group_4ee69adc83862a5d},
     {"test_add", test_add},
     {"test_coordinates", test_coordinates},
     {"test_indirect", test_indirect}};
