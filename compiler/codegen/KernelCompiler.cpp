@@ -3,6 +3,7 @@
 #include "compiler/codegen/KernelCompiler.h"
 
 #include "compiler/UsageError.h"
+#include "compiler/codegen/SharedMemory.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -180,9 +181,10 @@ Expected<CodeTarget> CodeTarget::parse(StringRef text) {
   return CodeTarget{name.str(), isa.str()};
 }
 
-Expected<std::string>
-codegen::compileKernels(const std::vector<KernelSource> &sources,
-                        const CodeTarget &target, const CompileOptions &options) {
+/// The code object, from the cache or compiled.
+static Expected<std::string> produceKernels(const std::vector<KernelSource> &sources,
+                                            const CodeTarget &target,
+                                            const CompileOptions &options) {
   assert((target.isHost() || sources.size() == 1) && "a GPU's code is not linked");
   Expected<std::string> clang = findClang(options.clang);
   if (!clang)
@@ -269,4 +271,14 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     }
   }
   return bytes;
+}
+
+Expected<std::string>
+codegen::compileKernels(const std::vector<KernelSource> &sources,
+                        const CodeTarget &target, const CompileOptions &options) {
+  Expected<std::string> code = produceKernels(sources, target, options);
+  if (code)
+    if (Error e = checkSharedMemory(*code, target))
+      return std::move(e);
+  return code;
 }

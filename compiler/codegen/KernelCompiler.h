@@ -43,7 +43,8 @@ struct CompileOptions {
 
 /// Bytes of the code object that holds all kernels of `sources`: a shared library
 /// for the host, an ELF for gfx1201, the text of PTX with a final NUL for sm_90.
-/// A GPU's come from one source.
+/// A GPU's come from one source. The error names the command that failed, or the
+/// kernel whose blocks share too much memory (SharedMemory.h).
 llvm::Expected<std::string> compileKernels(const std::vector<KernelSource> &sources,
                                            const CodeTarget &target,
                                            const CompileOptions &options);
