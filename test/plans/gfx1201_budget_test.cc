@@ -16,11 +16,10 @@
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
 #include "test/plans/gfx1201_code.h"
+#include "test/plans/plan_argument.h"
 
 namespace glm {
 namespace {
-
-std::string plan_path;
 
 using Notes = std::map<std::string, std::string>;  // of one kernel
 
@@ -123,13 +122,3 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
 
 }  // namespace
 }  // namespace glm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s PLAN\n", argv[0]);
-    return 2;
-  }
-  glm::plan_path = argv[1];
-  return RUN_ALL_TESTS();
-}

@@ -1,7 +1,6 @@
 // No scalar load of a kernel for gfx1201 reads what another block may have
 // stored while the kernel ran (scalar_loads.h). Argument: the plan. Needs
 // llvm-objdump-22.
-#include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/plans/gfx1201_code.h"
+#include "test/plans/plan_argument.h"
 #include "test/plans/scalar_loads.h"
 
 namespace glm {
@@ -16,8 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-std::string plan_path;
 
 TEST(Gfx1201ScalarLoads, AfterAWaitReadArgumentsAlone) {
   auto plan = PlanFile::Open(plan_path);
@@ -121,13 +119,3 @@ TEST(ScalarLoadsTest, JumpThatIsNotUnderstoodIsReported) {
 
 }  // namespace
 }  // namespace glm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s PLAN\n", argv[0]);
-    return 2;
-  }
-  glm::plan_path = argv[1];
-  return RUN_ALL_TESTS();
-}
