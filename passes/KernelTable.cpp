@@ -1,6 +1,8 @@
 //===- KernelTable.cpp - Operation to kernel ------------------------------===//
 
 #include "passes/KernelTable.h"
+#include "passes/KernelArgs.h"
+#include "passes/StateKernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -8,47 +10,7 @@
 using namespace mlir;
 using namespace glm;
 using namespace glm::passes;
-
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
-static ArrayRef<int64_t> shapeOf(Value v) { return typeOf(v).getShape(); }
-static int64_t code(Value v) { return dtypeCode(typeOf(v).getElementType()); }
-static int64_t rowOf(Value v) {
-  int64_t n = 1;
-  for (int64_t d : shapeOf(v).drop_front())
-    n *= d;
-  return n;
-}
-
-StringRef passes::originOf(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location inner : llvm::reverse(fused.getLocations()))
-      if (StringRef s = originOf(inner); !s.empty())
-        return s;
-  return "";
-}
-
-int64_t passes::dtypeCode(Type element) {
-  if (element.isF32())
-    return 0;
-  if (element.isBF16())
-    return 1;
-  if (element.isF16())
-    return 2;
-  return 3; // I32
-}
-
-int64_t passes::tensorBytes(RankedTensorType type) {
-  return llvm::divideCeil(
-      type.getNumElements() * type.getElementTypeBitWidth(), 8);
-}
-
-int64_t passes::stateSlotBytes(model::StateOp state) {
-  return llvm::alignTo(tensorBytes(cast<RankedTensorType>(state.getType())), 256);
-}
+using namespace glm::passes::args;
 
 /// Bytes of one matrix [..., N, K]: with codes and scales when it is quantised.
 static int64_t matrixBytes(RankedTensorType w) {
@@ -73,18 +35,6 @@ struct Table {
   static constexpr int64_t kGemvRows = 8;
   // Rows up to which its sums leave room for a third block of a unit.
   static constexpr int64_t kLeanRows = 4;
-  // Tokens a sequence from which the delta rule goes by chunks of 16.
-  static constexpr int64_t kChunkTokens = 32;
-
-  // What a block touches (Parts.h).
-  static constexpr Split kWhole = {}, kRows = {true, 0}, kColumns = {false, 1},
-                         kBoth = {true, 1};
-  static TensorArg in(Value v, Split s = kWhole) { return {v, false, s}; }
-  static TensorArg out(Value v, Split s = kWhole) { return {v, true, s}; }
-  /// Columns are equal parts only when the tiles divide them.
-  static Split even(Split s, int64_t n, int64_t tile) {
-    return n % tile == 0 || n < tile ? s : Split{s.rows, 0};
-  }
 
   model::StateOp state(FlatSymbolRefAttr name) {
     return symbols.lookup<model::StateOp>(name.getValue());
@@ -275,82 +225,6 @@ struct Table {
     return k;
   }
 
-  KernelChoice shortConv(model::ShortConvOp op) {
-    int64_t c = shapeOf(op.getInput())[1], kernel = shapeOf(op.getWeight()).back();
-    KernelChoice k;
-    k.op = "short_conv", k.templateName = "ShortConv";
-    int64_t columns = tiles(c, 256);
-    k.params = {code(op.getInput()), code(op.getWeight()), code(op.getResult()),
-                c, kernel, columns};
-    k.rows = step.rows();
-    k.grid = {columns, step.sequences, 1}, k.parts = {step.sequences, columns};
-    if (c % columns == 0)
-      k.tiling = {columns, c};
-    Split split = c % columns == 0 ? kBoth : kRows;
-    k.args = {step.sequences, in(op.getInput(), split), in(op.getWeight()),
-              StateArg{op.getStateAttr()}, out(op.getResult(), split)};
-    k.weightBytes = tensorBytes(typeOf(op.getWeight()));
-    k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
-                    tensorBytes(typeOf(op.getResult())) +
-                    2 * step.sequences * stateSlotBytes(state(op.getStateAttr()));
-    k.flops = 2 * k.rows * c * kernel;
-    return k;
-  }
-
-  KernelChoice deltaRule(model::DeltaRuleOp op) {
-    ArrayRef<int64_t> q = shapeOf(op.getQ());
-    int64_t dv = shapeOf(op.getV())[2];
-    KernelChoice k;
-    bool chunk = step.tokens >= kChunkTokens && q[2] <= 128;
-    k.hungry = true; // a stripe of the state
-    k.op = "delta_rule", k.templateName = chunk ? "DeltaRuleChunk" : "DeltaRule";
-    k.params = {code(op.getQ()), code(op.getResult()), q[1], q[2], dv};
-    k.rows = step.rows();
-    k.grid = {chunk ? q[1] * tiles(dv, 64) : q[1], step.sequences, 1};
-    k.parts = {step.sequences, k.grid[0]};
-    // Several blocks of a head read all its keys.
-    Split split = k.grid[0] == q[1] ? kBoth : kRows;
-    k.args = {step.sequences};
-    for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getBeta()})
-      k.args.push_back(in(v, split));
-    k.args.append({StateArg{op.getStateAttr()}, out(op.getResult(), split)});
-    k.memoryBytes = 2 * step.sequences * stateSlotBytes(state(op.getStateAttr()));
-    for (Value v : {op.getQ(), op.getK(), op.getV(), op.getGate(), op.getResult()})
-      k.memoryBytes += tensorBytes(typeOf(v));
-    k.flops = k.rows * q[1] * 7 * q[2] * dv;
-    return k;
-  }
-
-  KernelChoice latentAppend(model::LatentAppendOp op) {
-    KernelChoice k;
-    Type cache = cast<RankedTensorType>(state(op.getStateAttr()).getType())
-                     .getElementType();
-    k.op = "latent_append", k.templateName = "LatentAppend";
-    k.params = {code(op.getInput()), dtypeCode(cache), shapeOf(op.getInput())[1]};
-    k.rows = step.rows();
-    k.grid = {k.rows, 1, 1}, k.parts = {k.rows, 1};
-    k.args = {in(op.getInput(), kRows), StateArg{op.getStateAttr()}};
-    k.memoryBytes = 2 * tensorBytes(typeOf(op.getInput()));
-    return k;
-  }
-
-  KernelChoice kpool(model::KPoolOp op) {
-    KernelChoice k;
-    Type cache = cast<RankedTensorType>(state(op.getStateAttr()).getType())
-                     .getElementType();
-    k.op = "kpool", k.templateName = "KPool";
-    k.params = {code(op.getKey()), code(op.getApe()), dtypeCode(cache),
-                shapeOf(op.getKey())[1], shapeOf(op.getApe())[0]};
-    k.rows = step.rows();
-    k.grid = {step.sequences, 1, 1}, k.parts = {step.sequences, 1};
-    k.args = {step.sequences, in(op.getKey(), kRows), in(op.getGate(), kRows),
-              in(op.getApe()), StateArg{op.getTailAttr()}, StateArg{op.getStateAttr()}};
-    k.weightBytes = tensorBytes(typeOf(op.getApe()));
-    k.memoryBytes = 3 * tensorBytes(typeOf(op.getKey()));
-    k.flops = k.rows * shapeOf(op.getKey())[1] * 8;
-    return k;
-  }
-
   KernelChoice indexScores(model::IndexScoresOp op) {
     ArrayRef<int64_t> q = shapeOf(op.getQuery());
     auto pools = cast<RankedTensorType>(state(op.getStateAttr()).getType());
@@ -397,10 +271,6 @@ struct Table {
     k.flops = 4 * k.rows * q[1] * tokens * q[2];
     return k;
   }
-
-  static int64_t tiles(int64_t n, int64_t tile) {
-    return llvm::divideCeil(n, tile);
-  }
 };
 
 } // namespace
@@ -419,10 +289,10 @@ FailureOr<KernelChoice> passes::chooseKernel(Operation *op, const StepShape &ste
       .Case([&](model::SinkhornOp o) { return table.sinkhorn(o); })
       .Case([&](model::TopKOp o) { return table.topK(o); })
       .Case([&](model::TakeColsOp o) { return table.takeCols(o); })
-      .Case([&](model::ShortConvOp o) { return table.shortConv(o); })
-      .Case([&](model::DeltaRuleOp o) { return table.deltaRule(o); })
-      .Case([&](model::LatentAppendOp o) { return table.latentAppend(o); })
-      .Case([&](model::KPoolOp o) { return table.kpool(o); })
+      .Case([&](model::ShortConvOp o) { return shortConvKernel(o, step, symbols); })
+      .Case([&](model::DeltaRuleOp o) { return deltaRuleKernel(o, step, symbols); })
+      .Case([&](model::LatentAppendOp o) { return latentAppendKernel(o, step, symbols); })
+      .Case([&](model::KPoolOp o) { return kpoolKernel(o, step, symbols); })
       .Case([&](model::IndexScoresOp o) { return table.indexScores(o); })
       .Case([&](model::SparseAttentionOp o) { return table.sparseAttention(o); })
       .Default([](Operation *o) -> FailureOr<KernelChoice> {

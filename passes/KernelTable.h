@@ -11,6 +11,7 @@
 #define GLM_PASSES_KERNELTABLE_H
 
 #include "passes/Parts.h"
+#include "passes/Tensors.h"
 
 #include <variant>
 
@@ -54,19 +55,6 @@ struct KernelChoice {
   int64_t memoryBytes = 0;
   int64_t flops = 0;
 };
-
-/// The name given to an operation by the frontend: layers.3.attn.q_proj; of fused
-/// operations the last one's. Empty when there is none.
-llvm::StringRef originOf(mlir::Location loc);
-
-/// Bytes of one slot of a state, rounded up to 256.
-int64_t stateSlotBytes(model::StateOp state);
-
-/// Bytes of a tensor of this type; sub-byte elements are packed.
-int64_t tensorBytes(mlir::RankedTensorType type);
-
-/// dtype code of plan.fbs for an element type.
-int64_t dtypeCode(mlir::Type element);
 
 /// Fails with a diagnostic when `op` has no kernel.
 mlir::FailureOr<KernelChoice> chooseKernel(mlir::Operation *op,

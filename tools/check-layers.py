@@ -69,7 +69,7 @@ ALLOWED = {
 # What tests and their helpers may include besides.
 TEST_FILE = re.compile(
     r"(_test|_fuzz|_bench|_launch)\.cc$|/test_[^/]*$|_test_(data|files)\.h$"
-    r"|/(TinyCheckpoint|program_builder|plan_run|kernel_case|(gfx1201|host|sm_90)_launch)\.h$")
+    r"|/(TinyCheckpoint|program_builder|plan_run|gfx1201_code|kernel_case|(gfx1201|host|sm_90)_launch)\.h$")
 TEST_LIBRARIES = {"gtest", "gmock", "benchmark", "nlohmann", "xxhash"}
 TEST_ALLOWED = {
     "runtime/executor": {"runtime/device/gpu", "runtime/device/host"},

@@ -2,6 +2,9 @@
 
 #include "compiler/codegen/KernelCompiler.h"
 
+#include "compiler/UsageError.h"
+#include "compiler/codegen/SharedMemory.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -11,6 +14,9 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/xxhash.h"
+
+#include <chrono>
+#include <thread>
 
 using namespace glm;
 using namespace glm::codegen;
@@ -106,15 +112,36 @@ Expected<Job> start(const std::vector<std::string> &argv, std::string log) {
   return job;
 }
 
-Error finish(Job &job) {
-  std::string message;
-  auto result = llvm::sys::Wait(job.process, std::nullopt, &message);
-  if (result.ReturnCode == 0)
+/// What a job that ended left behind.
+Error resultOf(const Job &job, const llvm::sys::ProcessInfo &ended) {
+  if (ended.ReturnCode == 0)
     return Error::success();
   Expected<std::string> log = readFile(job.log);
   std::string text = log ? *log : llvm::toString(log.takeError());
   return fail("the kernel compiler failed: " + job.command + "\n" +
               StringRef(text).take_front(4000));
+}
+
+/// Waits for all of `jobs`, so that nothing is left behind; the errors of all.
+Error finish(llvm::ArrayRef<Job> jobs, llvm::function_ref<void(size_t done)> progress) {
+  llvm::SmallVector<const Job *> running(llvm::make_pointer_range(jobs));
+  Error errors = Error::success();
+  progress(0);
+  for (unsigned polls = 1; !running.empty(); ++polls) {
+    const size_t before = running.size();
+    llvm::erase_if(running, [&](const Job *job) {
+      auto ended = llvm::sys::Wait(job->process, /*SecondsToWait=*/0);
+      if (ended.Pid == 0)
+        return false;
+      errors = llvm::joinErrors(std::move(errors), resultOf(*job, ended));
+      return true;
+    });
+    if (running.size() < before || polls % 25 == 0)
+      progress(jobs.size() - running.size());
+    if (!running.empty())
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return errors;
 }
 
 std::string cacheRoot(StringRef wanted) {
@@ -136,7 +163,7 @@ Expected<CodeTarget> CodeTarget::parse(StringRef text) {
   if (text == "gfx1201" || text == "sm_90")
     return CodeTarget{text.str(), ""};
   if (name != "host")
-    return fail("unknown target '" + text +
+    return usageError("unknown target '" + text +
                 "'; this version makes code for: host, host:x86-64-v3, "
                 "host:x86-64-v4, gfx1201, sm_90");
   if (isa.empty()) {
@@ -145,18 +172,19 @@ Expected<CodeTarget> CodeTarget::parse(StringRef text) {
     else if (__builtin_cpu_supports("x86-64-v3"))
       isa = "x86-64-v3";
     else
-      return fail("this CPU has neither AVX2 nor AVX-512 (x86-64-v3, v4), which "
+      return usageError("this CPU has neither AVX2 nor AVX-512 (x86-64-v3, v4), which "
                   "the host target needs");
   }
   if (isa != "x86-64-v3" && isa != "x86-64-v4")
-    return fail("unknown instruction set '" + isa +
+    return usageError("unknown instruction set '" + isa +
                 "'; known are x86-64-v3 and x86-64-v4");
   return CodeTarget{name.str(), isa.str()};
 }
 
-Expected<std::string>
-codegen::compileKernels(const std::vector<KernelSource> &sources,
-                        const CodeTarget &target, const CompileOptions &options) {
+/// The code object, from the cache or compiled.
+static Expected<std::string> produceKernels(const std::vector<KernelSource> &sources,
+                                            const CodeTarget &target,
+                                            const CompileOptions &options) {
   assert((target.isHost() || sources.size() == 1) && "a GPU's code is not linked");
   Expected<std::string> clang = findClang(options.clang);
   if (!clang)
@@ -200,22 +228,17 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     argv.insert(argv.end(), {stem + ".cpp", "-o", stem + ".o"});
     Expected<Job> job = start(argv, stem + ".log");
     if (!job) {
-      for (Job &running : jobs)
-        llvm::consumeError(finish(running));
+      llvm::consumeError(finish(jobs, [](size_t) {}));
       return job.takeError();
     }
     jobs.push_back(*job);
     objects.push_back(stem + ".o");
   }
-  // Wait for all of them before reporting, so that nothing is left behind.
-  Error errors = Error::success();
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    errors = llvm::joinErrors(std::move(errors), finish(jobs[i]));
-    if (options.progress)
-      options.progress(i + 1, jobs.size());
-  }
-  if (errors)
-    return std::move(errors);
+  if (Error e = finish(jobs, [&](size_t done) {
+        if (options.progress)
+          options.progress(done, jobs.size());
+      }))
+    return std::move(e);
 
   std::string object = objects.front();
   if (target.isHost()) {
@@ -228,7 +251,7 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     Expected<Job> job = start(link, (dir + "/link.log").str());
     if (!job)
       return job.takeError();
-    if (Error e = finish(*job))
+    if (Error e = finish(*job, [](size_t) {}))
       return std::move(e);
   }
   Expected<std::string> bytes = readFile(object);
@@ -248,4 +271,14 @@ codegen::compileKernels(const std::vector<KernelSource> &sources,
     }
   }
   return bytes;
+}
+
+Expected<std::string>
+codegen::compileKernels(const std::vector<KernelSource> &sources,
+                        const CodeTarget &target, const CompileOptions &options) {
+  Expected<std::string> code = produceKernels(sources, target, options);
+  if (code)
+    if (Error e = checkSharedMemory(*code, target))
+      return std::move(e);
+  return code;
 }

@@ -23,10 +23,12 @@ struct CodeTarget {
   std::string isa;  // host: x86-64-v3 | x86-64-v4; a GPU: empty
 
   /// Reads `host`, `host:x86-64-v3`, `host:x86-64-v4`, `gfx1201`, `sm_90`; plain
-  /// `host` is this machine's own level.
+  /// `host` is this machine's own level. Errors: UsageError.
   static llvm::Expected<CodeTarget> parse(llvm::StringRef text);
 
   bool isHost() const { return name == "host"; }
+  /// As it is read.
+  std::string text() const { return isa.empty() ? name : name + ":" + isa; }
 };
 
 struct CompileOptions {
@@ -34,12 +36,15 @@ struct CompileOptions {
   std::string cacheDir; // empty: $XDG_CACHE_HOME/glmc or ~/.cache/glmc
   bool useCache = true;
   std::vector<std::string> flags; // after the usual ones: a test's, for less work
+  /// Files of source compiled, of all: when the work begins, with each file, and a
+  /// few times a second in between. Not called for what the cache has.
   std::function<void(size_t done, size_t total)> progress;
 };
 
 /// Bytes of the code object that holds all kernels of `sources`: a shared library
 /// for the host, an ELF for gfx1201, the text of PTX with a final NUL for sm_90.
-/// A GPU's come from one source.
+/// A GPU's come from one source. The error names the command that failed, or the
+/// kernel whose blocks share too much memory (SharedMemory.h).
 llvm::Expected<std::string> compileKernels(const std::vector<KernelSource> &sources,
                                            const CodeTarget &target,
                                            const CompileOptions &options);

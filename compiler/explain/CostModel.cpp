@@ -4,6 +4,7 @@
 
 #include "compiler/plan/PlanSummary.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/weight_forms.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -102,7 +103,7 @@ private:
       for (const plan::Arg *arg : *launch.args()) {
         bool isWeight = arg->kind() == plan::ArgKind::WEIGHT;
         l.isSplit |= isWeight || arg->kind() == plan::ArgKind::STATE;
-        if (isWeight && planfile::isExperts(*plan.weights()->Get(arg->index())))
+        if (isWeight && plan::IsExperts(plan.weights()->Get(arg->index())->form()))
           l.work.expertBytes = l.work.weightBytes;
       }
     // Pointwise work is on values that every card has.

@@ -2,6 +2,8 @@
 
 #include "compiler/explain/MachineTable.h"
 
+#include "compiler/UsageError.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -180,8 +182,8 @@ Expected<Machine> explain::findMachine(StringRef spec) {
     for (const Machine &m : builtinMachines())
       if (m.name == spec)
         return m;
-    return llvm::createStringError("--machine " + spec + ": unknown; known are " +
-                                   namesOf(builtinMachines()) + ", or FILE.json");
+    return usageError("--machine " + spec + ": unknown; known are " +
+                      namesOf(builtinMachines()) + ", or FILE.json");
   }
   auto [path, name] = *file;
   uint64_t size = 0;
@@ -201,8 +203,6 @@ Expected<Machine> explain::findMachine(StringRef spec) {
   for (const Machine &m : *machines)
     if (m.name == name)
       return m;
-  return llvm::createStringError(path +
-                                 ": say which machine, as FILE.json:NAME; it "
-                                 "has " +
-                                 namesOf(*machines));
+  return usageError("--machine " + spec + ": say which machine, as FILE.json:NAME; it has " +
+                    namesOf(*machines));
 }

@@ -72,8 +72,8 @@ llvm::StringRef builtinMachineText();
 const std::vector<Machine> &builtinMachines();
 
 /// `spec` is the name of a machine in the table, a file FILE.json that holds
-/// one machine, or FILE.json:NAME. The error of an unknown name lists the known
-/// ones.
+/// one machine, or FILE.json:NAME. Of an unknown name, a UsageError that lists
+/// the known ones.
 llvm::Expected<Machine> findMachine(llvm::StringRef spec);
 
 } // namespace glm::explain

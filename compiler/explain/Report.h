@@ -25,7 +25,7 @@ struct Report {
   static llvm::Expected<Report> of(const plan::Plan &plan, Assumptions assumptions);
 
   /// The index of the entry called `name`; of the first one when `name` is empty and
-  /// there is no decode_b1. The error lists the entries.
+  /// there is no decode_b1. Else a UsageError that lists the entries.
   llvm::Expected<size_t> find(llvm::StringRef name) const;
 };
 

@@ -1,5 +1,6 @@
 //===- ReportText.cpp - glmc explain for people ---------------------------===//
 
+#include "compiler/UsageError.h"
 #include "compiler/explain/LayerKinds.h"
 #include "compiler/explain/Report.h"
 
@@ -34,7 +35,7 @@ llvm::Expected<size_t> Report::find(llvm::StringRef name) const {
       return i;
   if (name.empty())
     return 0;
-  return llvm::createStringError(
+  return usageError(
       "--entry " + name + ": the plan has " +
       llvm::join(llvm::map_range(entries, [](const EntryCost &e) { return e.name; }),
                  ", "));

@@ -2,7 +2,9 @@
 
 #include "compiler/plan/PlanSummary.h"
 
+#include "runtime/plan/element_bytes.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/weight_forms.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,35 +15,15 @@
 using namespace glm;
 using namespace glm::planfile;
 
-static uint64_t elementSize(plan::DType type) {
-  switch (type) {
-  case plan::DType::BF16:
-  case plan::DType::F16:
-    return 2;
-  case plan::DType::I64:
-  case plan::DType::U64:
-    return 8;
-  case plan::DType::U8:
-    return 1;
-  default:
-    return 4;
-  }
-}
-
 static uint64_t weightBytes(const plan::Weight &w) {
   uint64_t n = 1;
   for (uint64_t d : *w.shape())
     n *= d;
   if (w.group() == 0)
-    return n * elementSize(w.dtype());
+    return n * plan::ElementBytes(w.dtype());
   uint64_t k = w.shape()->Get(w.shape()->size() - 1);
   uint64_t codes = w.form() == plan::WeightForm::DENSE_INT8 ? k : (k + 7) / 8 * 4;
   return n / k * (codes + (k + w.group() - 1) / w.group() * 2);
-}
-
-bool planfile::isExperts(const plan::Weight &weight) {
-  return weight.form() == plan::WeightForm::EXPERTS_DENSE ||
-         weight.form() == plan::WeightForm::EXPERTS_GPTQ4;
 }
 
 std::string planfile::grouped(uint64_t n) {
@@ -110,12 +92,13 @@ PlanSummary planfile::summarise(const plan::Plan &plan) {
   s.math = plan.math()->str();
   s.fuse = plan.fuse()->str();
   s.maxContext = plan.model()->max_context();
+  s.hasWeights = plan::WeightWithoutData(plan) == nullptr;
   for (const plan::Weight *w : tables(plan.weights())) {
     s.weightTotal += weightBytes(*w);
-    s.expertTotal += isExperts(*w) ? weightBytes(*w) : 0;
+    s.expertTotal += plan::IsExperts(w->form()) ? weightBytes(*w) : 0;
   }
   for (const plan::State *state : tables(plan.states())) {
-    uint64_t n = elementSize(state->dtype());
+    uint64_t n = plan::ElementBytes(state->dtype());
     for (uint64_t d : *state->shape())
       n *= d;
     if (state->tokens_per_row() == 0)
@@ -159,6 +142,7 @@ llvm::json::Object planfile::toJson(const PlanSummary &s) {
       {"state_bytes_per_token", s.stateBytesPerToken},
       {"weight_bytes_total", s.weightTotal},
       {"weight_bytes_experts", s.expertTotal},
+      {"has_weights", s.hasWeights},
       {"max_context", s.maxContext},
       {"math", s.math},
       {"fuse", s.fuse},
@@ -177,5 +161,8 @@ std::string planfile::toText(const PlanSummary &s) {
   os << "weights " << grouped(s.weightTotal) << " B; state "
      << grouped(s.stateBytesPerSequence) << " B a sequence + "
      << llvm::formatv("{0:f0}", s.stateBytesPerToken) << " B a token\n";
+  if (!s.hasWeights)
+    os << "without weights: glmrun inspect, glmrun bench --synthetic and glmc explain take "
+          "it\n";
   return out;
 }

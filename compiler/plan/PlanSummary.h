@@ -16,7 +16,6 @@
 
 namespace glm::plan {
 struct Plan;
-struct Weight;
 } // namespace glm::plan
 
 namespace glm::planfile {
@@ -40,6 +39,7 @@ struct EntrySummary {
 struct PlanSummary {
   std::string math, fuse;
   uint64_t weightTotal = 0;           // bytes of all weights
+  bool hasWeights = true;             // false: compiled with --weights none
   uint64_t expertTotal = 0;           // the part of it in tables of experts
   uint64_t stateBytesPerSequence = 0; // constant part
   double stateBytesPerToken = 0;      // growth
@@ -52,9 +52,6 @@ struct PlanSummary {
 
 PlanSummary summarise(const plan::Plan &plan);
 
-/// True for weights of which a token reads some experts only.
-bool isExperts(const plan::Weight &weight);
-
 /// 1234567 -> "1,234,567".
 std::string grouped(uint64_t n);
 
@@ -62,7 +59,7 @@ std::string grouped(uint64_t n);
 /// state_bytes_per_token of one decoded token, and the entries.
 llvm::json::Object toJson(const PlanSummary &summary);
 
-/// Three lines for people.
+/// Three lines for people, and a fourth for a plan without weights.
 std::string toText(const PlanSummary &summary);
 
 } // namespace glm::planfile

@@ -67,6 +67,11 @@ class Executor::Impl {
   absl::Status Capture();
 
   absl::Status Begin(uint32_t entry, const StepInputs& inputs);
+  // Waits for the step that Begin began.
+  absl::Status Finish();
+  // Zeroes the counters of groups that a step which failed, or was cancelled,
+  // may have left: the next one would not wait for its phases.
+  absl::Status ClearCounters();
 
   // Either side of a range of device memory.
   absl::Status Read(const Memory& from, uint64_t offset, uint64_t bytes,
@@ -91,6 +96,7 @@ class Executor::Impl {
   std::vector<BoundEntry> entries;
   std::vector<std::unique_ptr<Event>> events;
   uint32_t last_entry = 0;
+  bool step_open = false;  // begun, and not known to be complete
 };
 
 absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
@@ -118,8 +124,8 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   } else {
     GLM_ASSIGN_OR_RETURN(
         weights,
-        WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
-                          options.on_weights_read));
+        WeightStore::Open(plan_file, options.weights_dirs,
+                          options.check_weights, options.on_weights_read));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(
@@ -180,9 +186,26 @@ absl::Status Executor::Impl::Begin(uint32_t entry, const StepInputs& inputs) {
   GLM_RETURN_IF_ERROR(CheckStepInputs(infos[entry], model, slots, inputs));
   // Once a prompt is often enough, and too dear for each token.
   if (infos[entry].prefill) GLM_RETURN_IF_ERROR(weights->StillWhole());
+  if (step_open) GLM_RETURN_IF_ERROR(ClearCounters());
   entries[entry].WriteInputs(inputs);
   last_entry = entry;
+  step_open = true;
   return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Finish() {
+  GLM_RETURN_IF_ERROR(queue->Finish());
+  step_open = false;
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::ClearCounters() {
+  // What is left of that step must not count on. Its error was told; where the
+  // device is lost, the next call tells it again.
+  queue->Finish().IgnoreError();
+  if (!memory.groups) return absl::OkStatus();
+  const std::vector<std::byte> zeros(kCounterBytes);
+  return Write(*arena, memory.arena - kCounterBytes, zeros);
 }
 
 absl::Status Executor::Impl::Read(const Memory& from, uint64_t offset,
@@ -241,7 +264,7 @@ absl::Status Executor::Step(uint32_t entry, const StepInputs& inputs) {
   } else {
     GLM_RETURN_IF_ERROR(bound.EnqueueAll(*impl_->queue));
   }
-  return impl_->queue->Finish();
+  return impl_->Finish();
 }
 
 std::span<const float> Executor::logits(uint32_t row) const {
@@ -263,7 +286,7 @@ absl::Status Executor::StepObserved(uint32_t entry, const StepInputs& inputs,
     GLM_RETURN_IF_ERROR(observer(bound.operations(i)));
   }
   GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
-  return queue.Finish();
+  return impl_->Finish();
 }
 
 absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
@@ -283,7 +306,7 @@ absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
     GLM_RETURN_IF_ERROR(queue.Record(*events[i + 1]));
   }
   GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
-  GLM_RETURN_IF_ERROR(queue.Finish());
+  GLM_RETURN_IF_ERROR(impl_->Finish());
   seconds.resize(bound.launches());
   for (uint32_t i = 0; i < bound.launches(); ++i) {
     GLM_ASSIGN_OR_RETURN(

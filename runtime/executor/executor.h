@@ -37,9 +37,9 @@ namespace glm {
 struct ExecutorOptions {
   uint32_t slots = 1;  // sequences that keep state at the same time
 
-  // Folder of the weight files; empty: where the plan says, relative paths
-  // from the plan's own folder.
-  std::string weights_dir;
+  // Folders to look for weight files in, before the places that the plan
+  // says; relative ones are from the plan's own folder.
+  std::vector<std::string> weights_dirs;
 
   // Refuse to start when more bytes than this would be committed; 0: what the
   // device has available.

@@ -89,7 +89,14 @@ class ExecutorTest : public ::testing::TestWithParam<Mode> {
     std::ifstream file(GetParam().gpu ? GLM_TOY_KERNELS_PTX : GLM_TOY_KERNELS,
                        std::ios::binary);
     std::string image{std::istreambuf_iterator<char>(file), {}};
-    if (GetParam().gpu) image.push_back(0);
+    if (GetParam().gpu) {
+      // Groups of a GPU wait by themselves, so that the PTX has none: the fake's
+      // run block by block.
+      for (const auto& kernel : plan_.kernels) {
+        if (kernel->op == "group") image += ".entry " + kernel->name + "(\n";
+      }
+      image.push_back(0);
+    }
     plan::WriteBytes(path(), plan::PlanFileBytes(plan_, {image}));
     auto plan = PlanFile::Open(path());
     EXPECT_TRUE(plan.ok()) << plan.status();
@@ -198,8 +205,6 @@ void AddGroup(plan::PlanT& plan, plan::EntryT& entry) {
 }
 
 TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {
-  // A group kernel of a GPU waits by itself: gpu_plan_test runs them.
-  if (GetParam().gpu) GTEST_SKIP();
   for (auto& entry : plan_.entries) AddGroup(plan_, *entry);
   MemoryPlan memory;
   ExecutorOptions options;
@@ -222,8 +227,6 @@ TEST_P(ExecutorTest, GroupIsOneLaunchOfTheDevice) {
 }
 
 TEST_P(ExecutorTest, GroupsAndLaunchesAreObservedAndTimedAsTheyRun) {
-  // A group kernel of a GPU waits by itself: gpu_plan_test runs them.
-  if (GetParam().gpu) GTEST_SKIP();
   // A third launch, after the group: the logits once more.
   plan::EntryT& entry = *plan_.entries[kPrefill];
   AddGroup(plan_, entry);
@@ -260,6 +263,38 @@ TEST_P(ExecutorTest, GroupsAndLaunchesAreObservedAndTimedAsTheyRun) {
   EXPECT_EQ(Logits(e), Expected(6));
   ASSERT_TRUE(Step(e, kDecode, {1}, {0, 3, 1}, 0).ok());
   EXPECT_EQ(Logits(e), Expected(7)) << "an entry without groups";
+}
+
+TEST_P(ExecutorTest, StepAfterACancelledOneHasCleanCounters) {
+  for (auto& entry : plan_.entries) AddGroup(plan_, *entry);
+  auto e = *Create();
+  const std::vector<int32_t> ids = {7}, rows = {0};
+  const std::vector<SequenceStep> seqs = {{0, 0, 1}};
+  const absl::Status cancelled =
+      e->StepObserved(kDecode, Inputs(ids, seqs, rows),
+                      [](const OperationRange&) {
+                        return absl::CancelledError("by the observer");
+                      });
+  EXPECT_EQ(cancelled.code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(Step(*e, kPrefill, {2, 0, 0, 0}, {0, 0, 1}, 0).ok());
+  EXPECT_EQ(Logits(*e), Expected(2));
+}
+
+TEST_P(ExecutorTest, StepAfterAFailedCallHasCleanCounters) {
+  if (!GetParam().gpu) GTEST_SKIP();
+  for (auto& entry : plan_.entries) AddGroup(plan_, *entry);
+  auto e = *Create();
+  int failures = 0;
+  for (int call = 1; call < 100; ++call) {
+    gpu_->fail_at = static_cast<int>(gpu_->calls.size()) + call;
+    const absl::Status status = Step(*e, kDecode, {7}, {0, 0, 1}, 0);
+    gpu_->fail_at = 0;
+    if (status.ok()) break;
+    ++failures;
+    ASSERT_TRUE(Step(*e, kDecode, {2}, {0, 0, 1}, 0).ok()) << call;
+    EXPECT_EQ(Logits(*e), Expected(2)) << "after call " << call;
+  }
+  EXPECT_GE(failures, 2) << "the launch and the wait at least";
 }
 
 TEST_P(ExecutorTest, GroupKernelThatTheCodeObjectLacksIsNamed) {
@@ -368,8 +403,24 @@ TEST_P(ExecutorTest, WeightsFolderCanBeNamed) {
   std::filesystem::create_directories(folder_ + "/elsewhere");
   std::filesystem::rename(folder_ + "/toy.bin", folder_ + "/elsewhere/toy.bin");
   ExecutorOptions options;
-  options.weights_dir = folder_ + "/elsewhere";
+  options.weights_dirs = {folder_ + "/elsewhere"};
   EXPECT_TRUE(Create(options).ok());
+}
+
+TEST_P(ExecutorTest, EachWeightFileIsLookedForInEveryFolderThenBesideThePlan) {
+  std::filesystem::create_directories(folder_ + "/none");
+  ExecutorOptions options;
+  options.weights_dirs = {folder_ + "/none"};
+  EXPECT_TRUE(Create(options).ok()) << "the file lies beside the plan";
+  std::filesystem::create_directories(folder_ + "/elsewhere");
+  std::filesystem::rename(folder_ + "/toy.bin", folder_ + "/elsewhere/toy.bin");
+  EXPECT_THAT(std::string(Create(options).status().message()),
+              HasSubstr("in no folder of --weights either"));
+  options.weights_dirs.push_back(folder_ + "/elsewhere");
+  EXPECT_TRUE(Create(options).ok());
+  options.weights_dirs.push_back(folder_ + "/absent");
+  EXPECT_THAT(std::string(Create(options).status().message()),
+              HasSubstr("absent: is not a folder"));
 }
 
 TEST_P(ExecutorTest, PlanWithoutWeightsSaysHowToGetThem) {

@@ -11,8 +11,10 @@
 #include <optional>
 
 #include "runtime/executor/synthetic_weights.h"
+#include "runtime/plan/element_bytes.h"
 #include "runtime/plan/plan_format.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/weight_forms.h"
 
 namespace glm {
 
@@ -29,33 +31,13 @@ struct WeightPlacement {
   std::optional<SyntheticWeights> synthetic = {};  // instead of files
 };
 
-inline uint64_t ElementBytes(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::U8:
-      return 1;
-    case plan::DType::BF16:
-    case plan::DType::F16:
-      return 2;
-    case plan::DType::I64:
-    case plan::DType::U64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
-inline bool IsExperts(const plan::Weight& weight) {
-  return weight.form() == plan::WeightForm::EXPERTS_DENSE ||
-         weight.form() == plan::WeightForm::EXPERTS_GPTQ4;
-}
-
 // Pieces that make up one matrix: codes and scales are two.
 inline uint32_t PiecesOfExpert(const plan::Weight& weight) {
   return weight.group() > 0 ? 2 : 1;
 }
 
 inline uint32_t PieceCount(const plan::Weight& weight) {
-  const uint64_t matrices = IsExperts(weight) ? weight.shape()->Get(0) : 1;
+  const uint64_t matrices = IsExperts(weight.form()) ? weight.shape()->Get(0) : 1;
   return static_cast<uint32_t>(matrices) * PiecesOfExpert(weight);
 }
 
@@ -69,7 +51,7 @@ inline uint64_t PieceSize(const plan::Weight& weight, uint32_t index) {
                                                          : (k + 7) / 8 * n * 4;
   }
   uint64_t elements = 1;
-  const uint32_t first = IsExperts(weight) ? 1 : 0;
+  const uint32_t first = IsExperts(weight.form()) ? 1 : 0;
   for (uint32_t d = first; d < shape.size(); ++d) elements *= shape[d];
   return elements * ElementBytes(weight.dtype());
 }
@@ -79,7 +61,7 @@ inline uint32_t StoredPieces(const plan::Weight& weight,
                              const WeightPlacement& placement) {
   const uint32_t count = PieceCount(weight);
   if (!placement.synthetic || placement.synthetic->experts == 0 ||
-      !IsExperts(weight)) {
+      !IsExperts(weight.form())) {
     return count;
   }
   return static_cast<uint32_t>(std::min<uint64_t>(

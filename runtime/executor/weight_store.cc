@@ -1,6 +1,8 @@
 #include "runtime/executor/weight_store.h"
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,17 +11,23 @@
 #include "runtime/executor/weight_layout.h"
 #include "runtime/executor/weight_loader.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/weight_forms.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
 namespace glm {
 namespace {
 
+// Where a weight file lies: in the first folder that has it, or else where the
+// plan says.
 std::string ResolvePath(const PlanFile& plan, const std::string& path,
-                        const std::string& weights_dir) {
-  if (!weights_dir.empty()) {
-    const size_t slash = path.rfind('/');
-    return weights_dir + "/" +
-           (slash == std::string::npos ? path : path.substr(slash + 1));
+                        const std::vector<std::string>& weights_dirs) {
+  const size_t slash = path.rfind('/');
+  const std::string name =
+      slash == std::string::npos ? path : path.substr(slash + 1);
+  for (const std::string& folder : weights_dirs) {
+    std::error_code error;
+    const std::string candidate = absl::StrCat(folder, "/", name);
+    if (std::filesystem::exists(candidate, error)) return candidate;
   }
   return path[0] == '/' ? path : plan.folder() + "/" + path;
 }
@@ -27,32 +35,40 @@ std::string ResolvePath(const PlanFile& plan, const std::string& path,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
-    std::shared_ptr<const PlanFile> plan_file, const std::string& weights_dir,
-    bool fingerprints,
+    std::shared_ptr<const PlanFile> plan_file,
+    const std::vector<std::string>& weights_dirs, bool fingerprints,
     const std::function<void(uint64_t done, uint64_t total)>& on_read) {
   const plan::Plan& plan = plan_file->plan();
   std::unique_ptr<WeightStore> store(new WeightStore());
   store->plan_ = plan_file;
-  if (plan.weights() != nullptr) {
-    for (const plan::Weight* weight : *plan.weights()) {
-      if (weight->pieces() == nullptr || weight->pieces()->size() == 0) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            plan_file->path(), ": weight ", weight->name()->str(),
-            " has no data: the plan was compiled with --weights none; compile "
-            "it with a checkpoint to run it"));
-      }
+  if (const plan::Weight* weight = plan::WeightWithoutData(plan)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        plan_file->path(), ": weight ", weight->name()->str(),
+        " has no data: the plan was compiled with --weights none; compile "
+        "it with a checkpoint to run it"));
+  }
+  for (const std::string& folder : weights_dirs) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--weights ", folder,
+          ": is not a folder; name one that holds weight files"));
     }
   }
   if (plan.weight_files() == nullptr) return store;
   uint64_t done = 0, total = 0;
   for (const plan::WeightFile* expected : *plan.weight_files()) {
     const std::string path =
-        ResolvePath(*plan_file, expected->path()->str(), weights_dir);
+        ResolvePath(*plan_file, expected->path()->str(), weights_dirs);
     auto file = MappedFile::Open(path);
     if (!file.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(
           file.status().message(), "; ", plan_file->path(),
-          " needs this weight file; name its folder with --weights"));
+          " needs this weight file",
+          weights_dirs.empty()
+              ? "; name its folder with --weights"
+              : ", which is in no folder of --weights either; give --weights "
+                "once for each folder that holds one"));
     }
     if (file->size() != expected->size()) {
       return absl::FailedPreconditionError(absl::StrCat(

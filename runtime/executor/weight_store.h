@@ -31,14 +31,15 @@ namespace glm {
 class WeightStore {
  public:
   // Opens and checks the files: present, of the plan's size, and (with
-  // `fingerprints`) of the plan's fingerprint. `weights_dir` replaces the
-  // folder part of every path; empty keeps the plan's paths. `on_read` follows
-  // the fingerprints: bytes done, bytes to do.
+  // `fingerprints`) of the plan's fingerprint. A file is taken from the first
+  // of the folders `weights_dirs` that has one of its name, or else from where
+  // the plan says. `on_read` follows the fingerprints: bytes done, bytes to do.
   //
   // Errors: kFailedPrecondition naming the file, what was expected, what was
   // found and the remedy; also when the plan was compiled without weights.
   static absl::StatusOr<std::unique_ptr<WeightStore>> Open(
-      std::shared_ptr<const PlanFile> plan, const std::string& weights_dir,
+      std::shared_ptr<const PlanFile> plan,
+      const std::vector<std::string>& weights_dirs,
       bool fingerprints,
       const std::function<void(uint64_t done, uint64_t total)>& on_read = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 absl::Status ValidateBuffer(const Place& at, const Entry& entry,
                             const Buffer& buffer) {
-  if (DTypeBytes(buffer.dtype()) == 0) {
+  if (ElementBytes(buffer.dtype()) == 0) {
     return at.Bad("unknown dtype ", static_cast<int>(buffer.dtype()));
   }
   if (SizeOf(buffer.shape()) > kMaxRank) {
@@ -23,7 +23,7 @@ absl::Status ValidateBuffer(const Place& at, const Entry& entry,
   }
   const auto elements = Elements(buffer.shape());
   const auto bytes = elements
-                         ? CheckedMul(*elements, DTypeBytes(buffer.dtype()))
+                         ? CheckedMul(*elements, ElementBytes(buffer.dtype()))
                          : std::nullopt;
   if (!bytes || *bytes == 0) {
     return at.Bad("shape ", ShapeText(buffer.shape()),

@@ -59,7 +59,7 @@ absl::Status ValidateInstruction(const Place& at, const RowProgram& program,
       return at.Bad(SizeOf(inst.coeff()), " coefficients for ",
                     SizeOf(program.dims()), " dims");
     }
-    if (DTypeBytes(inst.dtype()) == 0) {
+    if (ElementBytes(inst.dtype()) == 0) {
       return at.Bad("unknown dtype ", static_cast<int>(inst.dtype()));
     }
     if (!load && !value(inst.b())) {

@@ -24,13 +24,13 @@ absl::Status ValidateFiles(const Place& place, const Plan& plan) {
 // The size that piece `index` must have; the shape has been checked.
 uint64_t PieceSize(const Weight& weight, uint64_t elements, uint32_t index) {
   if (weight.form() == WeightForm::DENSE) {
-    return elements * DTypeBytes(weight.dtype());
+    return elements * ElementBytes(weight.dtype());
   }
   const uint32_t rank = SizeOf(weight.shape());
   const uint64_t n = weight.shape()->Get(rank - 2);
   const uint64_t k = weight.shape()->Get(rank - 1);
   if (weight.form() == WeightForm::EXPERTS_DENSE) {
-    return n * k * DTypeBytes(weight.dtype());
+    return n * k * ElementBytes(weight.dtype());
   }
   const uint64_t group = weight.group();
   if (index % 2 != 0) return (k + group - 1) / group * n * 2;
@@ -86,7 +86,7 @@ absl::Status ValidatePieces(const Place& at, const Plan& plan,
 absl::Status ValidateShape(const Place& at, DType dtype,
                            const flatbuffers::Vector<uint64_t>* shape,
                            uint64_t& elements) {
-  if (DTypeBytes(dtype) == 0) {
+  if (ElementBytes(dtype) == 0) {
     return at.Bad("unknown dtype ", static_cast<int>(dtype));
   }
   if (SizeOf(shape) == 0 || SizeOf(shape) > kMaxRank) {
@@ -94,7 +94,7 @@ absl::Status ValidateShape(const Place& at, DType dtype,
   }
   const auto product = Elements(shape);
   const auto bytes =
-      product ? CheckedMul(*product, DTypeBytes(dtype)) : std::nullopt;
+      product ? CheckedMul(*product, ElementBytes(dtype)) : std::nullopt;
   if (!bytes || *bytes == 0 || *bytes > kMaxBytes) {
     return at.Bad("shape ", ShapeText(shape), " is empty or too large");
   }
@@ -161,7 +161,7 @@ absl::Status ValidateStates(const Place& place, const Plan& plan) {
     uint64_t elements = 0;
     GLM_RETURN_IF_ERROR(
         ValidateShape(at, state.dtype(), state.shape(), elements));
-    const uint64_t bytes = elements * DTypeBytes(state.dtype());
+    const uint64_t bytes = elements * ElementBytes(state.dtype());
     if (state.bytes_per_slot() < bytes || state.bytes_per_slot() > kMaxBytes ||
         state.bytes_per_slot() % kStateAlignment != 0) {
       return at.Bad("bytes_per_slot ", state.bytes_per_slot(),

@@ -10,8 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/element_bytes.h"
 #include "runtime/plan/plan_format.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/plan/weight_forms.h"
 
 namespace glm::plan {
 
@@ -23,35 +25,6 @@ uint32_t SizeOf(const flatbuffers::Vector<T>* vector) {
 
 inline std::string Text(const flatbuffers::String* string) {
   return string == nullptr ? std::string() : string->str();
-}
-
-// Bytes of one element; 0 for a code that plan.fbs does not know.
-inline uint64_t DTypeBytes(DType dtype) {
-  switch (dtype) {
-    case DType::F32:
-    case DType::I32:
-      return 4;
-    case DType::BF16:
-    case DType::F16:
-      return 2;
-    case DType::I64:
-    case DType::U64:
-      return 8;
-    case DType::U8:
-      return 1;
-  }
-  return 0;
-}
-
-// A form of integer codes with group scales.
-inline bool IsCoded(WeightForm form) {
-  return form == WeightForm::EXPERTS_GPTQ4 || form == WeightForm::DENSE_GPTQ4 ||
-         form == WeightForm::DENSE_INT8;
-}
-
-// A form of stacked experts, `shape` = [E, N, K].
-inline bool IsExperts(WeightForm form) {
-  return form == WeightForm::EXPERTS_DENSE || form == WeightForm::EXPERTS_GPTQ4;
 }
 
 inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {

@@ -7,19 +7,9 @@
 #include <vector>
 
 #include "test/gfxemu/gfxemu.h"
-
-#define KERNEL(name, Body, ...)            \
-  const ::glm::KernelEntry name = {#name}; \
-  const std::vector<int64_t> name##_params = {__VA_ARGS__};
-
-#define ROWWISE_KERNEL(name, body) const ::glm::KernelEntry name = {#name};
-#define GROUP_KERNEL(name, body, words) ROWWISE_KERNEL(name, body)
+#include "test/kernels/device_entry.h"
 
 namespace glm {
-
-struct KernelEntry {
-  const char* name;
-};
 
 // One wave after the other, then random schedules of each kind (gfxemu.h).
 inline constexpr uint32_t kLaunchOrders = 7;

@@ -2,14 +2,12 @@
 // code object state them. Nothing may spill: a spill is a load and a store of
 // memory in the innermost loop. Argument: the plan. Needs llvm-readelf-22.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -17,45 +15,36 @@
 #include "runtime/executor/describe.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
+#include "test/plans/gfx1201_code.h"
+#include "test/plans/plan_argument.h"
 
 namespace glm {
 namespace {
 
-std::string plan_path;
-
 using Notes = std::map<std::string, std::string>;  // of one kernel
 
 // Notes by kernel.
-std::map<std::string, Notes> ReadNotes(std::span<const std::byte> object) {
-  char path[] = "/tmp/budgetXXXXXX";
-  const int file = mkstemp(path);
-  EXPECT_EQ(write(file, object.data(), object.size()), ssize_t(object.size()));
-  close(file);
-  const char* program = std::getenv("LLVM_READELF");
-  const std::string command =
-      std::string(program ? program : "llvm-readelf-22") + " --notes " + path;
+std::map<std::string, Notes> ReadNotes(const PlanFile& plan) {
+  std::istringstream lines(ToolOnGfx1201Code(plan, "LLVM_READELF",
+                                             "llvm-readelf-22", "--notes"));
   std::map<std::string, Notes> kernels;
   Notes notes;
-  if (FILE* pipe = popen(command.c_str(), "r")) {
-    char line[512], key[128], value[256];
-    while (fgets(line, sizeof line, pipe) != nullptr) {
-      // "    .vgpr_count:     24"; a kernel's notes end with its wave size.
-      const char* dot = std::strchr(line, '.');
-      if (dot == nullptr ||
-          std::sscanf(dot, ".%127[a-z_]: %255s", key, value) != 2) {
-        continue;
-      }
-      notes[key] = value;
-      if (std::string_view(key) == "wavefront_size") {
-        std::string name = notes["symbol"];
-        name.resize(name.size() - std::min<size_t>(3, name.size()));  // .kd
-        kernels[name] = std::move(notes);
-        notes.clear();
-      }
+  char key[128], value[256];
+  for (std::string line; std::getline(lines, line);) {
+    // "    .vgpr_count:     24"; a kernel's notes end with its wave size.
+    const size_t dot = line.find('.');
+    if (dot == line.npos ||
+        std::sscanf(&line[dot], ".%127[a-z_]: %255s", key, value) != 2) {
+      continue;
     }
-    pclose(pipe);
+    notes[key] = value;
+    if (std::string_view(key) == "wavefront_size") {
+      std::string name = notes["symbol"];
+      name.resize(name.size() - std::min<size_t>(3, name.size()));  // .kd
+      kernels[name] = std::move(notes);
+      notes.clear();
+    }
   }
-  unlink(path);
   return kernels;
 }
 
@@ -73,13 +62,7 @@ uint64_t ResidentBlocks(int registers, int shared_bytes) {
 TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
   auto plan = PlanFile::Open(plan_path);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  std::map<std::string, Notes> kernels;
-  for (const plan::CodeObject* object : *(*plan)->plan().code_objects()) {
-    if (object->target()->string_view() != "gfx1201") continue;
-    auto bytes = (*plan)->SegmentBytes(*object->segment(), "code object");
-    ASSERT_TRUE(bytes.ok()) << bytes.status();
-    kernels = ReadNotes(*bytes);
-  }
+  std::map<std::string, Notes> kernels = ReadNotes(**plan);
   // Kernels of launches inside groups only are part of the groups' kernels.
   std::set<uint32_t> launched;
   std::map<uint32_t, uint64_t> waiting;  // the most blocks of a group
@@ -139,13 +122,3 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
 
 }  // namespace
 }  // namespace glm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s PLAN\n", argv[0]);
-    return 2;
-  }
-  glm::plan_path = argv[1];
-  return RUN_ALL_TESTS();
-}

@@ -2,18 +2,16 @@
 // of decode steps beside its reference function, and the same logits in every
 // order of waves. Argument: the plan.
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "test/plans/emulator_device.h"
+#include "test/plans/plan_argument.h"
 #include "test/plans/plan_run.h"
 
 namespace glm {
 namespace {
-
-std::string plan_path;
 
 TEST(Gfx1201Plan, EveryLaunchIsWithinItsBound) {
   PlanRun run(plan_path, CreateEmulatorDevice(0));
@@ -46,13 +44,3 @@ TEST(Gfx1201Plan, ChoosesTheGoldenTokens) {
 
 }  // namespace
 }  // namespace glm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s PLAN\n", argv[0]);
-    return 2;
-  }
-  glm::plan_path = argv[1];
-  return RUN_ALL_TESTS();
-}

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/plan/element_bytes.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace glm::check {
@@ -26,10 +27,6 @@ double HalfToDouble(uint16_t h) {
 }
 
 }  // namespace
-
-uint64_t ElementBytes(plan::DType dtype) {
-  return dtype == plan::DType::BF16 || dtype == plan::DType::F16 ? 2 : 4;
-}
 
 double Element(const std::byte* at, plan::DType dtype) {
   switch (dtype) {

@@ -13,10 +13,7 @@ enum class DType : uint8_t;
 
 namespace glm::check {
 
-// Bytes of an element of F32, I32, BF16 or F16.
-uint64_t ElementBytes(plan::DType dtype);
-
-// The element at `at`, widened exactly.
+// The element of F32, I32, BF16 or F16 at `at`, widened exactly.
 double Element(const std::byte* at, plan::DType dtype);
 
 // All elements of a floating-point range.

@@ -20,7 +20,7 @@ struct Flags {
   std::string plan;
   std::string golden;
   std::string baseline;
-  std::string weights;
+  std::vector<std::string> weights;
   tools::DeviceChoice device;
   double rel_bound = 5e-5;
   double step_bound = 1e-3;
@@ -247,7 +247,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   Device& device = *opened.device;
   if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
   ExecutorOptions options;
-  options.weights_dir = flags.weights;
+  options.weights_dirs = flags.weights;
   GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, device, options));
   const uint32_t vocab = executor->model().vocab;
 
@@ -316,7 +316,9 @@ void AddGolden(CLI::App& app, int& result) {
   cmd->add_option("--baseline", flags->baseline,
                   "bf16 plans: a golden file of the reference's own bf16 run; its mean "
                   "error becomes the bound");
-  cmd->add_option("--weights", flags->weights, "Folder of the weight files");
+  cmd->add_option("--weights", flags->weights,
+                  "Folder to look for weight files in first; repeatable")
+      ->allow_extra_args(false);
   tools::AddDeviceOption(*cmd, flags->device);
   cmd->add_option("--rel-bound", flags->rel_bound,
                   "fp32 plans: relative L2 of each tensor (default 5e-5)");

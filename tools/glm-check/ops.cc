@@ -20,7 +20,7 @@ namespace {
 
 struct Flags {
   std::string plan;
-  std::string weights;
+  std::vector<std::string> weights;
   tools::DeviceChoice device;
   int64_t steps = 2;
   uint64_t seed = 1;
@@ -118,7 +118,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   Device& device = *opened.device;
   if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
   ExecutorOptions options;
-  options.weights_dir = flags.weights;
+  options.weights_dirs = flags.weights;
   if (flags.synthetic) {
     options.synthetic = {*flags.synthetic, flags.synthetic_experts};
   }
@@ -151,7 +151,9 @@ void AddOps(CLI::App& app, int& result) {
   CLI::App* cmd = app.add_subcommand(
       "ops", "Run every launch beside its fp32 reference function");
   cmd->add_option("plan", flags->plan, "Plan file")->required();
-  cmd->add_option("--weights", flags->weights, "Folder of the weight files");
+  cmd->add_option("--weights", flags->weights,
+                  "Folder to look for weight files in first; repeatable")
+      ->allow_extra_args(false);
   tools::AddDeviceOption(*cmd, flags->device);
   cmd->add_option("--steps", flags->steps, "Steps of each entry (default 2)")
       ->check(CLI::Range(1, 1000));

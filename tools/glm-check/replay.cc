@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/element_bytes.h"
 #include "runtime/plan/plan_generated.h"
 #include "tools/glm-check/elements.h"
 

@@ -4,6 +4,7 @@
 #include "tools/glmc/PlanFlags.h"
 #include "tools/glmc/ProgressLine.h"
 
+#include "compiler/UsageError.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/plan/PlanSummary.h"
 #include "runtime/plan/plan_reader.h"
@@ -21,34 +22,37 @@ struct Flags {
   driver::DriverOptions options;
   glmc::PlanFlags plan;
   std::string weights = "checkpoint", phase = "emit", targets = "host";
-  bool quiet = false, json = false;
+  bool quiet = false, json = false, noCache = false;
 };
 
-int fail(const llvm::Twine &text, int code) {
-  llvm::errs() << "glmc: " << text << "\n";
-  return code;
-}
-
-/// Turns the flags' text into options; an error text when they do not fit.
-std::string finishFlags(Flags &flags) {
+/// Turns the flags' text into options. Errors: UsageError, when they do not fit.
+llvm::Error finishFlags(Flags &flags) {
   driver::DriverOptions &o = flags.options;
   if (o.checkpoint.empty() == o.config.empty())
-    return "give either a checkpoint folder or --config FILE --weights none";
+    return usageError("give either a checkpoint folder or --config FILE --weights none");
   if (!o.config.empty() && flags.weights != "none")
-    return "--config compiles a plan without weights; say --weights none";
+    return usageError("--config compiles a plan without weights; say --weights none");
   if (!o.checkpoint.empty() && flags.weights == "none")
-    return "--weights none goes with --config FILE, not with a checkpoint";
+    return usageError("--weights none goes with --config FILE, not with a checkpoint");
   if (o.pack && !o.config.empty())
-    return "--pack needs a checkpoint";
+    return usageError("--pack needs a checkpoint");
   auto phase = pipeline::phaseByName(flags.phase);
   if (!phase)
-    return "--compile-to=" + flags.phase + ": phases are " + pipeline::phaseNames();
+    return usageError("--compile-to=" + flags.phase + ": phases are " +
+                      pipeline::phaseNames());
   o.last = *phase;
   if (o.last == pipeline::Phase::Emit && o.output.empty())
-    return "-o FILE is missing";
-  o.targets = glmc::splitList(flags.targets);
-  if (o.targets.empty())
-    return "--target is empty";
+    return usageError("-o FILE is missing");
+  for (auto [given, name] : {std::pair(!o.output.empty(), "-o"),
+                             std::pair(o.pack, "--pack"), std::pair(flags.json, "--json")})
+    if (given && o.last != pipeline::Phase::Emit)
+      return usageError(llvm::Twine(name) + " is of the plan file, which --compile-to=" +
+                        flags.phase + " does not write; its text goes to standard output");
+  auto targets = glmc::splitList("--target", flags.targets);
+  if (!targets)
+    return targets.takeError();
+  o.targets = std::move(*targets);
+  o.clang.useCache = !flags.noCache;
   return flags.plan.apply(o);
 }
 
@@ -67,30 +71,28 @@ llvm::Expected<std::vector<int32_t>> readTokenizer(llvm::StringRef text,
   return ids;
 }
 
-int run(Flags &flags) {
-  if (std::string text = finishFlags(flags); !text.empty())
-    return fail(text, 2);
+llvm::Error run(Flags &flags) {
+  if (llvm::Error e = finishFlags(flags))
+    return e;
   driver::DriverOptions &o = flags.options;
   glmc::ProgressLine line;
-  o.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
-    line.show(stage, done, total);
-  };
-  o.warn = [&](llvm::StringRef text) {
-    if (flags.quiet)
-      return;
-    line.clear();
-    llvm::errs() << "glmc: warning: " << text << "\n";
-  };
+  if (!flags.quiet) {
+    o.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
+      line.show(stage, done, total);
+    };
+    o.warn = [&](llvm::StringRef text) {
+      line.clear();
+      llvm::errs() << "glmc: warning: " << text << "\n";
+    };
+  }
   o.readTokenizer = readTokenizer;
   llvm::Error error = driver::compile(o, llvm::outs());
   line.clear();
-  if (error)
-    return fail(llvm::toString(std::move(error)), 1);
-  if (o.last != pipeline::Phase::Emit)
-    return 0;
+  if (error || o.last != pipeline::Phase::Emit)
+    return error;
   auto file = PlanFile::Open(o.output);
   if (!file.ok())
-    return fail(std::string(file.status().message()), 1);
+    return llvm::createStringError(std::string(file.status().message()));
   planfile::PlanSummary summary = planfile::summarise((*file)->plan());
   if (flags.json)
     llvm::outs() << llvm::formatv("{0:2}\n",
@@ -98,7 +100,7 @@ int run(Flags &flags) {
   else if (!flags.quiet)
     llvm::outs() << "wrote " << o.output << "\n"
                  << planfile::toText(summary);
-  return 0;
+  return llvm::Error::success();
 }
 
 } // namespace
@@ -126,18 +128,20 @@ void glmc::addCompile(CLI::App &app, int &result) {
                       pipeline::phaseNames());
   cmd->add_option("--disable-pass", o.disabledPasses, "Leave a pass out (repeatable)");
   cmd->add_flag("--print-ir-after-all", o.printAfterAll, "Print the IR after each pass");
-  cmd->add_flag("--timing", o.timing, "Print the time of each pass");
+  cmd->add_flag("--timing", o.timing,
+                "Print the time of each stage and pass, kernel compilation included");
   cmd->add_flag("--remarks", o.remarks, "Print what was fused and what was not, and why");
   cmd->add_option("--clang", o.clang.clang, "The clang++ 22 that compiles the kernels");
-  cmd->add_flag("!--no-cache", o.clang.useCache, "Do not use the cache of code objects");
+  cmd->add_flag("--no-cache", flags->noCache, "Do not use the cache of code objects");
   cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
   cmd->add_flag("--json", flags->json, "Print the summary as JSON");
   cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
               "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
               "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
-  cmd->callback([flags, &result] {
+  cmd->callback([flags, cmd, &result] {
     flags->options.commandLine = "glmc 0.1.0";
-    result = run(*flags);
+    llvm::Error error = glmc::refuseEmptyValues(*cmd);
+    result = glmc::exitCode(error ? std::move(error) : run(*flags));
   });
 }

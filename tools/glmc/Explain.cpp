@@ -4,6 +4,7 @@
 #include "tools/glmc/PlanFlags.h"
 #include "tools/glmc/ProgressLine.h"
 
+#include "compiler/UsageError.h"
 #include "compiler/explain/Report.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
@@ -26,12 +27,6 @@ struct Flags {
   bool all = false, json = false, machines = false;
   std::string shaped; // an option of PlanFlags that was given
 };
-
-int fail(const llvm::Twine &text, int code) {
-  llvm::errs() << "glmc: " << text << "\n";
-  return code;
-}
-int fail(llvm::Error error) { return fail(llvm::toString(std::move(error)), 1); }
 
 /// A plan from a file or from the compiler; `plan` points into one of the others.
 struct OpenedPlan {
@@ -63,44 +58,43 @@ llvm::Error open(const Flags &flags, const driver::DriverOptions &options,
   return llvm::Error::success();
 }
 
-int run(const Flags &flags) {
+llvm::Error run(const Flags &flags) {
   if (flags.machines) {
     if (flags.json)
       llvm::outs() << explain::builtinMachineText();
     else
       explain::printMachines(llvm::outs());
-    return 0;
+    return llvm::Error::success();
   }
   if (flags.plan.empty() == flags.config.empty())
-    return fail("give either a plan file or --config FILE", 2);
+    return usageError("give either a plan file or --config FILE");
   if (flags.config.empty() && !flags.shaped.empty())
-    return fail(flags.shaped + " is of a compilation; it goes with --config FILE", 2);
+    return usageError(flags.shaped + " is of a compilation; it goes with --config FILE");
   if (!(flags.hitRate >= 0 && flags.hitRate <= 1))
-    return fail("--hit-rate " + llvm::formatv("{0}", flags.hitRate).str() +
-                    ": expected 0 (every expert comes over the link) to 1 (none does)",
-                2);
+    return usageError("--hit-rate " + llvm::formatv("{0}", flags.hitRate).str() +
+                      ": expected 0 (every expert comes over the link) to 1 (none does)");
   auto machine = explain::findMachine(flags.machine);
   if (!machine)
-    return fail(machine.takeError());
+    return machine.takeError();
   driver::DriverOptions options;
   options.config = flags.config;
   options.commandLine = "glmc 0.1.0";
-  if (std::string text = flags.shape.apply(options); !text.empty())
-    return fail(text, 2);
+  if (llvm::Error e = flags.shape.apply(options))
+    return e;
   OpenedPlan opened;
   if (llvm::Error e = open(flags, options, opened))
-    return fail(std::move(e));
+    return e;
   auto report = explain::Report::of(*opened.plan, {*machine, flags.hitRate});
   if (!report)
-    return fail(report.takeError());
+    return report.takeError();
   auto chosen = report->find(flags.entry);
   if (!chosen)
-    return fail(chosen.takeError());
+    return chosen.takeError();
   llvm::raw_ostream &os = llvm::outs();
   if (flags.json) {
     os << llvm::formatv("{0:2}\n",
                         llvm::json::Value(explain::toJson(*report, flags.text.launches)));
-    return 0;
+    return llvm::Error::success();
   }
   for (size_t i = 0; i < report->entries.size(); ++i) {
     if (!flags.all && i != *chosen)
@@ -109,12 +103,12 @@ int run(const Flags &flags) {
     os << "\n";
   }
   if (llvm::Error e = explain::printElsewhere(os, *report, *chosen))
-    return fail(std::move(e));
+    return e;
   if (report->entries.size() > 1) {
     os << "\n";
     explain::printEntries(os, *report);
   }
-  return 0;
+  return llvm::Error::success();
 }
 
 } // namespace
@@ -166,6 +160,7 @@ void glmc::addExplain(CLI::App &app, int &result) {
     for (const CLI::Option *option : cmd->get_options())
       if (option->get_group() == glmc::PlanFlags::kGroup && option->count() > 0)
         flags->shaped = option->get_name();
-    result = run(*flags);
+    llvm::Error error = glmc::refuseEmptyValues(*cmd);
+    result = glmc::exitCode(error ? std::move(error) : run(*flags));
   });
 }

@@ -2,17 +2,49 @@
 
 #include "tools/glmc/PlanFlags.h"
 
+#include "compiler/UsageError.h"
+
 #include <CLI/CLI.hpp>
 
 using namespace glm;
 using namespace glm::glmc;
 
-std::vector<std::string> glmc::splitList(llvm::StringRef text) {
+llvm::Expected<std::vector<std::string>> glmc::splitList(llvm::StringRef flag,
+                                                         llvm::StringRef text) {
   std::vector<std::string> parts;
-  for (llvm::StringRef part : llvm::split(text, ','))
-    if (!part.trim().empty())
-      parts.push_back(part.trim().str());
+  for (llvm::StringRef part : llvm::split(text, ',')) {
+    if (part.trim().empty())
+      return usageError(flag + " " + text + ": a part of the list is empty");
+    parts.push_back(part.trim().str());
+  }
   return parts;
+}
+
+llvm::Error glmc::refuseEmptyValues(const CLI::App &cmd) {
+  for (const CLI::Option *option : cmd.get_options()) {
+    if (option->get_expected_max() == 0)
+      continue; // a flag
+    for (const std::string &value : option->results())
+      if (llvm::StringRef(value).trim().empty())
+        return usageError(option->get_name() + ": the value is empty");
+  }
+  return llvm::Error::success();
+}
+
+/// Reads a list of whole numbers.
+static llvm::Error numbers(llvm::StringRef flag, llvm::StringRef list,
+                           std::vector<int64_t> &to) {
+  auto parts = splitList(flag, list);
+  if (!parts)
+    return parts.takeError();
+  to.clear();
+  for (const std::string &text : *parts) {
+    int64_t n = 0;
+    if (llvm::StringRef(text).getAsInteger(10, n))
+      return usageError(flag + " " + list + ": not a list of numbers");
+    to.push_back(n);
+  }
+  return llvm::Error::success();
 }
 
 void PlanFlags::add(CLI::App &cmd) {
@@ -48,7 +80,7 @@ void PlanFlags::add(CLI::App &cmd) {
       ->group(kGroup);
 }
 
-std::string PlanFlags::apply(driver::DriverOptions &o) const {
+llvm::Error PlanFlags::apply(driver::DriverOptions &o) const {
   using Math = glm53::BuildOptions::Math;
   o.math = math == "fp32" ? Math::Fp32 : Math::Bf16;
   o.fuse = fuse == "on";
@@ -60,18 +92,9 @@ std::string PlanFlags::apply(driver::DriverOptions &o) const {
                               : DenseForm::AsStored;
   o.denseHead = denseHead;
   if (denseHead && o.dense == DenseForm::AsStored)
-    return "--dense-head goes with --dense=int8 or --dense=int4";
-  auto numbers = [](llvm::StringRef flag, const std::string &list, std::vector<int64_t> &to) {
-    to.clear();
-    for (const std::string &text : splitList(list)) {
-      int64_t n = 0;
-      if (llvm::StringRef(text).getAsInteger(10, n))
-        return (flag + " " + list + ": not a list of numbers").str();
-      to.push_back(n);
-    }
-    return std::string();
-  };
-  if (std::string error = numbers("--batch", batches, o.batches); !error.empty())
-    return error;
-  return numbers("--verify", verify, o.verify);
+    return usageError("--dense-head goes with --dense=int8 or --dense=int4");
+  if (llvm::Error e = numbers("--batch", batches, o.batches))
+    return e;
+  return verify.empty() ? llvm::Error::success()
+                        : numbers("--verify", verify, o.verify);
 }

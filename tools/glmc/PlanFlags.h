@@ -10,8 +10,14 @@ class App;
 
 namespace glm::glmc {
 
-/// The parts of a comma-separated list, without blanks and empty parts.
-std::vector<std::string> splitList(llvm::StringRef text);
+/// The parts of a comma-separated list, without the blanks around them; an error
+/// that names `flag` when a part is empty.
+llvm::Expected<std::vector<std::string>> splitList(llvm::StringRef flag,
+                                                   llvm::StringRef text);
+
+/// An error for an option of `cmd` that was given an empty value: none means
+/// anything, and where a script lost a variable it should be told.
+llvm::Error refuseEmptyValues(const CLI::App &cmd);
 
 struct PlanFlags {
   /// The options' group in --help.
@@ -23,8 +29,8 @@ struct PlanFlags {
 
   /// Adds the options to `cmd`, which must not outlive this.
   void add(CLI::App &cmd);
-  /// Stores them in `options`; an error text when they do not fit.
-  std::string apply(driver::DriverOptions &options) const;
+  /// Stores them in `options`. Errors: UsageError, when they do not fit.
+  llvm::Error apply(driver::DriverOptions &options) const;
 };
 
 } // namespace glm::glmc

@@ -1,39 +1,34 @@
-// One line on stderr that is rewritten in place, on a terminal only.
+// How far glmc has come, on stderr: on a terminal one line that is rewritten in place;
+// elsewhere, in a log, a line for each file of kernels and one every some seconds of other
+// long work.
 #ifndef GLM_TOOLS_GLMC_PROGRESSLINE_H
 #define GLM_TOOLS_GLMC_PROGRESSLINE_H
 
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/ADT/StringRef.h"
 
+#include <chrono>
 #include <string>
-
-#include <unistd.h>
 
 namespace glm::glmc {
 
 class ProgressLine {
 public:
-  ProgressLine() : active(isatty(STDERR_FILENO)) {}
+  ProgressLine();
   ~ProgressLine() { clear(); }
-  void show(llvm::StringRef stage, uint64_t done, uint64_t total) {
-    if (!active)
-      return;
-    llvm::errs() << "\r\033[K" << stage;
-    if (total) {
-      constexpr uint64_t width = 30;
-      uint64_t full = done * width / total;
-      llvm::errs() << " [" << std::string(full, '#') << std::string(width - full, ' ')
-                   << "] " << done * 100 / total << " %";
-    }
-    shown = true;
-  }
-  void clear() {
-    if (shown)
-      llvm::errs() << "\r\033[K";
-    shown = false;
-  }
+  /// `done` of `total` in `stage`; total 0: not counted.
+  void show(llvm::StringRef stage, uint64_t done, uint64_t total);
+  /// Makes room for other text.
+  void clear();
 
 private:
-  bool active, shown = false;
+  using Clock = std::chrono::steady_clock;
+  void rewrite(uint64_t done, uint64_t total);
+  void log(uint64_t done, uint64_t total, bool fresh);
+
+  bool terminal, shown = false;
+  std::string stage;
+  Clock::time_point begun, logged;
+  uint64_t loggedDone = 0;
 };
 
 } // namespace glm::glmc

@@ -1,12 +1,21 @@
-// glmc: checkpoint in, plan file out. Exit codes: 0 done, 1 bad input, 2 usage.
+// glmc: checkpoint in, plan file out. Exit codes: 0 done, 1 bad input or no output, 2 usage.
 
 #include "tools/glmc/Commands.h"
 
+#include "compiler/UsageError.h"
 #include "runtime/base/standard_streams.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
+
+int glm::glmc::exitCode(llvm::Error error) {
+  if (!error)
+    return 0;
+  const int code = error.isA<UsageError>() ? 2 : 1;
+  llvm::errs() << "glmc: " << llvm::toString(std::move(error)) << "\n";
+  return code;
+}
 
 int main(int argc, char **argv) {
   glm::OpenStandardStreams();
@@ -16,7 +25,8 @@ int main(int argc, char **argv) {
                "  glmc explain nano.glmplan          # what a token costs, and why\n"
                "  glmc compile --config config.json --weights none -o full.glmplan\n"
                "\n"
-               "Exit codes: 0 done, 1 bad input or no output, 2 usage."};
+               "Exit codes: 0 done, 1 bad input or no output, 2 usage: an option, its value or\n"
+               "what options ask for together."};
   app.set_version_flag("--version", "glmc 0.1.0");
   app.require_subcommand(1);
   int result = 0;

@@ -9,6 +9,7 @@
 #include "runtime/executor/memory_plan.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
+#include "runtime/plan/weight_forms.h"
 #include "tools/glmrun/command.h"
 
 namespace glm::tools {
@@ -56,6 +57,11 @@ void PrintModel(const plan::Plan& plan) {
               tokenizer == nullptr || tokenizer->size() == 0
                   ? "none"
                   : FormatBytes(tokenizer->size()).c_str());
+  if (plan::WeightWithoutData(plan) != nullptr) {
+    std::printf("weights      none: compiled with --weights none; of the "
+                "commands that run plans,\n             bench --synthetic alone "
+                "takes it\n");
+  }
   if (plan.weight_files() != nullptr) {
     for (const plan::WeightFile* file : *plan.weight_files()) {
       std::printf("weights      %s, %s\n", Text(file->path()),

@@ -19,10 +19,12 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
       ->required()
       ->type_name("PLAN");
   command
-      .add_option("--weights", options.weights_dir,
-                  "Folder that holds the weight files, instead of the places "
-                  "that the plan names")
-      ->type_name("DIR");
+      .add_option("--weights", options.weights_dirs,
+                  "Folder to look for weight files in before the places that "
+                  "the plan names; repeatable, for a plan whose files lie in "
+                  "several")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   AddDeviceOption(command, options.device);
   command
       .add_option("--threads", options.device.threads,
@@ -119,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   session->device = std::move(opened.device);
   session->gpu = opened.gpu;
   ExecutorOptions executor;
-  executor.weights_dir = options.weights_dir;
+  executor.weights_dirs = options.weights_dirs;
   executor.memory_limit = options.memory_limit;
   executor.check_weights = !options.no_weight_check;
   executor.graphs = !options.no_graphs;

@@ -24,7 +24,7 @@ namespace glm::tools {
 
 struct SessionOptions {
   std::string plan_path;
-  std::string weights_dir;
+  std::vector<std::string> weights_dirs;
   uint64_t memory_limit = 0;
   DeviceChoice device;
   std::optional<SyntheticWeights> synthetic;

@@ -4,6 +4,7 @@
 
 #include "glm/block.h"
 #include "glm/weight.h"
+#include "glm/with_rows.h"
 
 #ifdef GLM_GPU
 
@@ -49,25 +50,6 @@ GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
       if (index + i < n) v[i] = Load<DType>(memory, index + i);
     }
     return v;
-  }
-}
-
-// f.template operator()<R>() with R the least of 1, 2, 4, 8 that is >= rows,
-// which are at most kMost: what cannot be costs no registers.
-template <int64_t kMost, class F>
-GLM_FN void WithRows(int64_t rows, F f) {
-  if (kMost <= 1 || rows <= 1) {
-    f.template operator()<1>();
-  } else if constexpr (kMost > 1) {
-    if (kMost <= 2 || rows <= 2) {
-      f.template operator()<2>();
-    } else if constexpr (kMost > 2) {
-      if (kMost <= 4 || rows <= 4) {
-        f.template operator()<4>();
-      } else if constexpr (kMost > 4) {
-        f.template operator()<8>();
-      }
-    }
   }
 }
 
