@@ -1,10 +1,10 @@
 // The property: every way through the fusion passes computes the same.
 //
-//   off         no fusion
-//   rowwise     glm-fuse-rowwise alone: the same bits as off when nothing is
-//   bf16 grouped     all but glm-split-linear: the same bits as rowwise on all:
-//   near rowwise, the same bits where no product was cut no-...      grouped
-//   without one pass: the same bits as what it changes not
+//   off       no fusion
+//   rowwise   glm-fuse-rowwise alone: the same bits as off when nothing is bf16
+//   grouped   all but the two splits: the same bits as rowwise
+//   on        all: near rowwise, the same bits where nothing was cut
+//   no-...    grouped without one pass: the same bits as what it changes not
 //
 // Operations are the same in all, launches are never more, blocks that wait are
 // at most the option, and in off and on each operation is within its bound of

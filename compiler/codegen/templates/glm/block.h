@@ -36,6 +36,7 @@
 //                            where they are used, not kept in registers
 //   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
+//   Attend                   attention of a few heads, attend.h
 //   Dots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point

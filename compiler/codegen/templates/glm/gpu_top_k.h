@@ -21,25 +21,23 @@ GLM_FN int Increment(int* counter, int by = 1) {
 }
 
 // f(i, key, present) for the keys of all scores, by all lanes at once: the last
-// calls have i that are not there. A sweep waits for its loads; several are
-// under way at a time.
+// calls have i that are not there. A sweep waits for its loads; many are under
+// way at a time.
 template <class F>
 GLM_FN void EachKey(const float* scores, int64_t n, F f) {
-  constexpr int kTogether = 8;
-  int64_t first = 0;
-  for (; first + kTogether * kThreads <= n; first += kTogether * kThreads) {
+  constexpr int kTogether = 16;
+  for (int64_t first = 0; first < n; first += kTogether * kThreads) {
     float some[kTogether];
     GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      some[j] = scores[first + j * kThreads + Thread()];
+      const int64_t i = first + j * kThreads + Thread();
+      some[j] = i < n ? scores[i] : 0.0f;
     }
     GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      f(first + j * kThreads + Thread(), OrderedKey(some[j]), true);
+      if (first + j * kThreads < n) {
+        const int64_t i = first + j * kThreads + Thread();
+        f(i, OrderedKey(some[j]), i < n);
+      }
     }
-  }
-  for (; first < n; first += kThreads) {
-    const int64_t i = first + Thread();
-    const bool present = i < n;
-    f(i, present ? OrderedKey(scores[i]) : 0u, present);
   }
   Barrier();
 }
