@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -289,9 +290,11 @@ private:
   /// `waiting`: blocks that hold their place while they wait for others.
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
-    const bool rows = kernel.getOp() == "rowwise";
-    body += llvm::formatv("{0}({1}, {2}, {3}, ",
-                          waiting ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
+    StringRef macro = llvm::StringSwitch<StringRef>(kernel.getOp())
+                          .Case("rowwise", "GLM_ROWWISE")
+                          .Case("sparse_attention", "GLM_PAIRED")
+                          .Default("GLM_KERNEL");
+    body += llvm::formatv("{0}({1}, {2}, {3}, ", waiting ? "GLM_GROUP" : macro,
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
     if (waiting)

@@ -64,7 +64,8 @@ GLM_FN void Attend(Block& block, int64_t heads, QRow q_row, int64_t tokens,
                    Latent latent, float scale, Finish finish, Out out) {
 #ifdef GLM_GPU
   if constexpr (kAttendsByTiles<XT, CT, W>) {
-    AttendByTiles<W>(heads, q_row, tokens, latent, scale, finish, out);
+    AttendByTiles<W>(int(heads), q_row, int(tokens), latent, scale, finish,
+                     out);
   } else
 #endif
   {

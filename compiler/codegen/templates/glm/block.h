@@ -42,6 +42,8 @@
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
 //                            with the registers of many blocks a unit
+//   GLM_PAIRED(name, threads, arg_count, body)   the same of a kernel whose two
+//                            blocks a unit work while the other waits
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

@@ -31,9 +31,9 @@ struct AttendRows {
 
   // row(r) for the first `count` >= 1 of 16 rows; the others are zeros.
   template <class F>
-  GLM_FN static void LoadRows(int64_t count, F row, Half8 (&piece)[kTiles]) {
+  GLM_FN static void LoadRows(int count, F row, Half8 (&piece)[kTiles]) {
     GLM_UNROLL for (int i = 0; i < kTiles; ++i) {
-      const void* from = row(Least(Row(i), count - 1));
+      const void* from = row(Row(i) < count ? Row(i) : count - 1);
       const Half8 v = *static_cast<const Half8*>(At<BF16>(from, Column(i)));
       piece[i] = Row(i) < count ? v : Half8(uint16_t(0));
     }
@@ -65,8 +65,8 @@ inline constexpr bool kAttendsByTiles =
 
 // As `Attend` (attend.h), for at most 16 heads.
 template <int64_t W, class QRow, class Latent, class Finish, class Out>
-GLM_FN void AttendByTiles(int64_t heads, QRow q_row, int64_t tokens,
-                          Latent latent, float scale, Finish finish, Out out) {
+GLM_FN void AttendByTiles(int heads, QRow q_row, int tokens, Latent latent,
+                          float scale, Finish finish, Out out) {
   using Rows = AttendRows<W>;
   constexpr int kTiles = Rows::kTiles;
   constexpr int kChunk = 16;
@@ -80,11 +80,17 @@ GLM_FN void AttendByTiles(int64_t heads, QRow q_row, int64_t tokens,
   const uint16_t* own = rows + Wave() * Rows::kColumns;
   const int head = Thread() / kChunk, place = Thread() % kChunk;
 
-  // 1. The queries stay in registers.
+  // 1. The queries stay in registers; the first chunk is under way with them.
+  Half8 query[kTiles];
   Half8 piece[kTiles];
+  const auto load = [&](int first) {
+    Rows::LoadRows(
+        tokens - first, [&](int t) { return latent(first + t); }, piece);
+  };
+  Rows::LoadRows(heads, q_row, query);
+  if (tokens > 0) load(0);
   TileOperand q[kTiles];
-  Rows::LoadRows(heads, q_row, piece);
-  Rows::StoreRows(piece, rows);
+  Rows::StoreRows(query, rows);
   WaveBarrier();
   GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
     q[j] = LoadTile(own + 16 * j, Rows::kStride);
@@ -94,14 +100,8 @@ GLM_FN void AttendByTiles(int64_t heads, QRow q_row, int64_t tokens,
   TileSums sums[kTiles] = {};
   float most = -__builtin_inff();
   float sum = 0.0f;
-  const auto load = [&](int64_t first) {
-    Rows::LoadRows(
-        Least(kChunk, tokens - first),
-        [&](int64_t t) { return latent(first + t); }, piece);
-  };
-  if (tokens > 0) load(0);
 #pragma nounroll
-  for (int64_t first = 0; first < tokens; first += kChunk) {
+  for (int first = 0; first < tokens; first += kChunk) {
     // 2. A chunk of latents; the next one's loads are under way from here on.
     Rows::StoreRows(piece, rows);
     WaveBarrier();
@@ -164,9 +164,9 @@ GLM_FN void AttendByTiles(int64_t heads, QRow q_row, int64_t tokens,
   Barrier();
   GLM_UNROLL for (int j = 0; j < kTiles; ++j) {
     GLM_UNROLL for (int i = 0; i < 8; ++i) {
-      const int64_t h = TileRow(i);
+      const int h = TileRow(i);
       if (h < heads) {
-        out(h, int64_t(Wave() * Rows::kColumns + 16 * j + TileColumn(i)),
+        out(int64_t(h), int64_t(Wave() * Rows::kColumns + 16 * j + TileColumn(i)),
             sums[j][i]);
       }
     }

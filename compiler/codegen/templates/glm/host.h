@@ -203,6 +203,7 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 }  // namespace glm::kernel
 
 #define GLM_ROWWISE GLM_KERNEL
+#define GLM_PAIRED GLM_KERNEL
 #define GLM_GROUP(name, threads, arg_count, waiting, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 

@@ -15,8 +15,11 @@ struct Tokens {
   int64_t tail;
   int64_t count;
 
+  // In 32 bits, as positions are; an address is not.
   GLM_FN int64_t operator[](int64_t t) const {
-    return t < pooled ? pools[t / P] * P + t % P : tail + t - pooled;
+    const uint32_t i = uint32_t(t), past = uint32_t(tail - pooled);
+    return i < uint32_t(pooled) ? uint32_t(pools[i / P]) * uint32_t(P) + i % P
+                                : past + i;
   }
 };
 
