@@ -255,8 +255,12 @@ void CheckParts(KernelCase::Entry entry, const std::vector<int64_t>& p,
   }
 }
 
-TEST(AttentionParts, OddSizes) { CheckParts(attend_parts_odd, attend_parts_odd_params, 0.3f); }
-TEST(AttentionParts, Bf16) { CheckParts(attend_parts_bf16, attend_parts_bf16_params, 0.06f); }
+TEST(AttentionParts, OddSizes) {
+  CheckParts(attend_parts_odd, attend_parts_odd_params, 0.3f);
+}
+TEST(AttentionParts, Bf16) {
+  CheckParts(attend_parts_bf16, attend_parts_bf16_params, 0.06f);
+}
 TEST(AttentionParts, SharpScores) {
   CheckParts(attend_parts_odd, attend_parts_odd_params, 10.0f);
   CheckParts(attend_parts_bf16, attend_parts_bf16_params, 3.0f);
@@ -302,7 +306,9 @@ void CheckMerge(KernelCase::Entry entry, const std::vector<int64_t>& p) {
       .Check();
 }
 
-TEST(MergeParts, SeveralHeadsABlock) { CheckMerge(merge_odd, merge_odd_params); }
+TEST(MergeParts, SeveralHeadsABlock) {
+  CheckMerge(merge_odd, merge_odd_params);
+}
 TEST(MergeParts, AsReleased) { CheckMerge(merge_bf16, merge_bf16_params); }
 
 }  // namespace

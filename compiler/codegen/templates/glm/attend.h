@@ -55,9 +55,9 @@ GLM_FN void AttendByHeads(Block& block, int64_t heads, QRow q_row,
 //   out(h, i, v)           v = sum_t exp(s_t - most) latent(t)[i], i < W
 //
 // Each is called once by one work-item; what `finish` of a head stored is there
-// for its `out`, and what these stored for the next word. q_row(h) and latent(t)
-// are addresses of W elements XT and CT; where W is a multiple of 8 these are
-// 16-byte aligned.
+// for its `out`, and what these stored for the next word. q_row(h) and
+// latent(t) are addresses of W elements XT and CT; where W is a multiple of 8
+// these are 16-byte aligned.
 template <int XT, int CT, int64_t W, int64_t kTokens, class Block, class QRow,
           class Latent, class Finish, class Out>
 GLM_FN void Attend(Block& block, int64_t heads, QRow q_row, int64_t tokens,

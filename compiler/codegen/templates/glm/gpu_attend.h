@@ -166,7 +166,8 @@ GLM_FN void AttendByTiles(int heads, QRow q_row, int tokens, Latent latent,
     GLM_UNROLL for (int i = 0; i < 8; ++i) {
       const int h = TileRow(i);
       if (h < heads) {
-        out(int64_t(h), int64_t(Wave() * Rows::kColumns + 16 * j + TileColumn(i)),
+        out(int64_t(h),
+            int64_t(Wave() * Rows::kColumns + 16 * j + TileColumn(i)),
             sums[j][i]);
       }
     }

@@ -42,6 +42,7 @@ GLM_FN void EachKey(const float* scores, int64_t n, F f) {
   Barrier();
 }
 
+// What KthKey takes: Each(f) is EachKey over some keys, the same every time.
 struct ScoreKeys {
   const float* scores;
   int64_t n;
@@ -110,8 +111,9 @@ GLM_FN int SumAbove(int own) {
 }
 
 // A key such that the k largest of more than k keys are those above it and the
-// first `equal` of those equal to it; with equal = 0, those not below it. Digits
-// of 8 bits from the top; it ends at the first one that cuts no digit in two.
+// first `equal` of those equal to it; with equal = 0, those not below it.
+// Digits of 8 bits from the top; it ends at the first one that cuts no digit in
+// two.
 template <class Keys>
 GLM_FN uint32_t KthKey(const Keys& keys, int64_t k, int64_t& equal) {
   static_assert(kThreads == 256, "a work-item has one digit");
@@ -181,8 +183,8 @@ GLM_FN void StoreColumns(Block& block, const uint64_t* items, int32_t* ids) {
   });
 }
 
-// A key that at least k of n keys reach, and few more unless many are equal: the
-// k-th of the kEach largest of every work-item. `keys` is shared memory for
+// A key that at least k of n keys reach, and few more unless many are equal:
+// the k-th of the kEach largest of every work-item. `keys` is shared memory for
 // kEach * kThreads.
 template <int kEach>
 GLM_FN uint32_t KeyOfMany(const float* scores, int64_t n, int64_t k,
@@ -226,8 +228,8 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
   if constexpr (kLong) {
     if (n >= 4 * kItems) {
       // All that reach a key that k of them reach, sorted.
-      const uint32_t least = KeyOfMany<kEach>(
-          scores, n, k, reinterpret_cast<uint32_t*>(last));
+      const uint32_t least =
+          KeyOfMany<kEach>(scores, n, k, reinterpret_cast<uint32_t*>(last));
       Each<kItems>(block, [&](int64_t i, int64_t) { items[i] = 0; });
       Each<1>(block, [&](int64_t, int64_t) { count[0] = 0; });
       EachKey(scores, n, [&](int64_t i, uint32_t key, bool present) {

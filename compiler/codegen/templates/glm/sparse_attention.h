@@ -23,8 +23,8 @@ struct Tokens {
   }
 };
 
-// Of `listed` entries of `chosen`, without those that are -1, and of the tail of
-// the context if wanted. `pools` is shared memory for `listed` entries.
+// Of `listed` entries of `chosen`, without those that are -1, and of the tail
+// of the context if wanted. `pools` is shared memory for `listed` entries.
 template <int64_t P, class Block>
 GLM_FN Tokens<P> ListTokens(Block& block, const int32_t* chosen, int64_t listed,
                             int64_t context, bool with_tail, int32_t* pools) {
@@ -34,8 +34,7 @@ GLM_FN Tokens<P> ListTokens(Block& block, const int32_t* chosen, int64_t listed,
       pools);
   Each(block, count, [&](int64_t i) { pools[i] = chosen[pools[i]]; });
   const int64_t tail = context / P * P;
-  return {pools, count * P, tail,
-          count * P + (with_tail ? context - tail : 0)};
+  return {pools, count * P, tail, count * P + (with_tail ? context - tail : 0)};
 }
 
 // Grid: ceil(H / 16), T. A block has 16 heads of one row, which share each
@@ -60,8 +59,8 @@ GLM_FN void SparseAttention(Block& block, const Args& args) {
   const auto place = [&](int64_t h) { return (row * H + head + h) * W; };
 
   GLM_SHARED(int32_t, pools, k);
-  const Tokens<P> tokens = ListTokens<P>(
-      block, chosen, k, sequences.Context(row), true, pools);
+  const Tokens<P> tokens =
+      ListTokens<P>(block, chosen, k, sequences.Context(row), true, pools);
   if (tokens.count == 0) {
     Each(block, heads * W,
          [&](int64_t i) { Store<OT>(out, place(0) + i, 0.0f); });
@@ -81,8 +80,8 @@ GLM_FN void SparseAttention(Block& block, const Args& args) {
 // Grid: parts, ceil(H / 16), T. Part p has entries p * ceil(k / parts) .. of
 // the list; the last one has the tail, too.
 //
-// Arguments: seqs, N, T, q, cache base, stride, pools, scale as above, mixed F32
-// [T, parts, H, W], stats F32 [T, parts, H, 2]: for the part's tokens,
+// Arguments: seqs, N, T, q, cache base, stride, pools, scale as above, mixed
+// F32 [T, parts, H, W], stats F32 [T, parts, H, 2]: for the part's tokens,
 // stats = (most, sum) and mixed as `Attend` gives them.
 template <int XT, int CT, int64_t H, int64_t W, int64_t k, int64_t P,
           int64_t parts, class Block>
@@ -122,9 +121,9 @@ GLM_FN void AttentionParts(Block& block, const Args& args) {
 
 // Grid: columns, T. A block has H / columns heads of one row.
 //
-// Arguments: seqs, N, T, mixed F32 [T, parts, H, W], stats F32 [T, parts, H, 2],
-// out OT [T, H, W]: the attention over the tokens of all parts, 0 where these
-// have none.
+// Arguments: seqs, N, T, mixed F32 [T, parts, H, W], stats F32 [T, parts, H,
+// 2], out OT [T, H, W]: the attention over the tokens of all parts, 0 where
+// these have none.
 template <int OT, int64_t H, int64_t W, int64_t parts, int64_t columns,
           class Block>
 GLM_FN void MergeParts(Block& block, const Args& args) {
