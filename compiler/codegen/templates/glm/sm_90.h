@@ -7,8 +7,9 @@
 
 // Work-items of a block, and blocks that a multiprocessor must hold at once.
 #define GLM_WORK_ITEMS(n, blocks) __attribute__((launch_bounds(n, blocks)))
-// All waiting blocks and one more, on 132 multiprocessors (decisions/0014).
-#define GLM_BLOCKS_WAITING(waiting) ((waiting) / 132 + 1)
+// All waiting blocks and one more, on 132 multiprocessors (decisions/0014); two
+// at the least, so that one loads while the other waits.
+#define GLM_BLOCKS_WAITING(waiting) ((waiting) < 132 ? 2 : (waiting) / 132 + 1)
 // A row's work waits for memory: 16 warps, 128 registers a thread.
 #define GLM_BLOCKS_OF_ROWS 2
 
