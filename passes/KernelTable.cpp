@@ -35,6 +35,8 @@ struct Table {
   static constexpr int64_t kGemvRows = 8;
   // Rows up to which its sums leave room for a third block of a unit.
   static constexpr int64_t kLeanRows = 4;
+  // Heads of a block of attention, and blocks of a step that merge its parts.
+  static constexpr int64_t kAttendHeads = 16, kMergeBlocks = 64;
 
   model::StateOp state(FlatSymbolRefAttr name) {
     return symbols.lookup<model::StateOp>(name.getValue());
@@ -248,6 +250,17 @@ struct Table {
     return k;
   }
 
+  /// Bytes and operations of attention over all tokens that a row may list.
+  void countAttention(KernelChoice &k, Value query, Value pools, int64_t pool,
+                      FlatSymbolRefAttr name) {
+    ArrayRef<int64_t> q = shapeOf(query);
+    int64_t tokens = shapeOf(pools)[1] * pool + pool - 1;
+    Type cache = cast<RankedTensorType>(state(name).getType()).getElementType();
+    k.memoryBytes = tensorBytes(typeOf(query)) +
+                    k.rows * tokens * q[2] * cache.getIntOrFloatBitWidth() / 8;
+    k.flops = 4 * k.rows * q[1] * tokens * q[2];
+  }
+
   KernelChoice sparseAttention(model::SparseAttentionOp op) {
     ArrayRef<int64_t> q = shapeOf(op.getQuery());
     Type cache = cast<RankedTensorType>(state(op.getStateAttr()).getType())
@@ -258,17 +271,56 @@ struct Table {
     k.params = {code(op.getQuery()), dtypeCode(cache), code(op.getResult()),
                 q[1], q[2], topK, pool};
     k.rows = step.rows();
-    k.grid = {tiles(q[1], 4), k.rows, 1}, k.parts = {k.rows, tiles(q[1], 4)};
-    k.alone = true; // the scores of 4 heads fill the shared memory
-    Split split = even(kBoth, q[1], 4);
+    k.grid = {tiles(q[1], kAttendHeads), k.rows, 1};
+    k.parts = {k.rows, k.grid[0]};
+    k.alone = true; // scores and latents fill the shared memory
+    Split split = even(kBoth, q[1], kAttendHeads);
     k.args = {in(op.getQuery(), split), StateArg{op.getStateAttr()},
               in(op.getPools(), kRows), op.getScale().convertToFloat(),
               out(op.getResult(), split)};
-    int64_t tokens = topK * pool + pool - 1;
-    k.memoryBytes = tensorBytes(typeOf(op.getQuery())) +
-                    tensorBytes(typeOf(op.getResult())) +
-                    k.rows * tokens * q[2] * cache.getIntOrFloatBitWidth() / 8;
-    k.flops = 4 * k.rows * q[1] * tokens * q[2];
+    countAttention(k, op.getQuery(), op.getPools(), pool, op.getStateAttr());
+    k.memoryBytes += tensorBytes(typeOf(op.getResult()));
+    return k;
+  }
+
+  KernelChoice attentionParts(model::AttentionPartsOp op) {
+    ArrayRef<int64_t> q = shapeOf(op.getQuery());
+    Type cache = cast<RankedTensorType>(state(op.getStateAttr()).getType())
+                     .getElementType();
+    int64_t topK = shapeOf(op.getPools())[1], pool = op.getPool();
+    int64_t parts = shapeOf(op.getMixed())[1];
+    KernelChoice k;
+    k.op = "attention_parts", k.templateName = "AttentionParts";
+    k.params = {code(op.getQuery()), dtypeCode(cache), q[1], q[2], topK, pool, parts};
+    k.rows = step.rows();
+    k.grid = {parts, tiles(q[1], kAttendHeads), k.rows};
+    k.parts = {k.rows, k.grid[0] * k.grid[1]};
+    k.hungry = true; // the mixed latents of 16 heads
+    k.args = {in(op.getQuery(), kRows), StateArg{op.getStateAttr()},
+              in(op.getPools(), kRows), op.getScale().convertToFloat(),
+              out(op.getMixed(), kRows), out(op.getStats(), kRows)};
+    countAttention(k, op.getQuery(), op.getPools(), pool, op.getStateAttr());
+    k.memoryBytes += tensorBytes(typeOf(op.getMixed())) +
+                     tensorBytes(typeOf(op.getStats()));
+    return k;
+  }
+
+  KernelChoice mergeParts(model::MergePartsOp op) {
+    ArrayRef<int64_t> m = shapeOf(op.getMixed());
+    KernelChoice k;
+    k.op = "merge_parts", k.templateName = "MergeParts", k.rows = m[0];
+    // Blocks that may wait for the parts in the same launch.
+    int64_t columns = std::clamp<int64_t>(kMergeBlocks / m[0], 1, m[2]);
+    while (m[2] % columns != 0)
+      --columns;
+    k.params = {code(op.getResult()), m[2], m[3], m[1], columns};
+    k.grid = {columns, k.rows, 1}, k.parts = {k.rows, columns};
+    k.args = {in(op.getMixed(), kRows), in(op.getStats(), kRows),
+              out(op.getResult(), kBoth)};
+    k.memoryBytes = tensorBytes(typeOf(op.getMixed())) +
+                    tensorBytes(typeOf(op.getStats())) +
+                    tensorBytes(typeOf(op.getResult()));
+    k.flops = 2 * typeOf(op.getMixed()).getNumElements();
     return k;
   }
 };
@@ -295,6 +347,8 @@ FailureOr<KernelChoice> passes::chooseKernel(Operation *op, const StepShape &ste
       .Case([&](model::KPoolOp o) { return kpoolKernel(o, step, symbols); })
       .Case([&](model::IndexScoresOp o) { return table.indexScores(o); })
       .Case([&](model::SparseAttentionOp o) { return table.sparseAttention(o); })
+      .Case([&](model::AttentionPartsOp o) { return table.attentionParts(o); })
+      .Case([&](model::MergePartsOp o) { return table.mergeParts(o); })
       .Default([](Operation *o) -> FailureOr<KernelChoice> {
         return o->emitOpError("has no kernel; docs/spec/kernels.md lists those "
                               "that exist");

@@ -41,6 +41,24 @@ def FuseRowwisePass : Pass<"glm-fuse-rowwise", "::mlir::func::FuncOp"> {
   ];
 }
 
+def SplitAttentionPass : Pass<"glm-split-attention", "::mlir::func::FuncOp"> {
+  let summary = "Cuts attention of few rows along its tokens";
+  let description = [{
+    `glm.sparse_attention` with less than `blocks` blocks becomes
+    `glm.attention_parts`, with parts of the list of pools that make about as many
+    blocks, and `glm.merge_parts`. Does nothing for more than `max-rows` rows or
+    where a part would have less than `min-tokens` tokens.
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", /*default=*/"16",
+           "Most rows that the step may have">,
+    Option<"blocks", "blocks", "int64_t", /*default=*/"128",
+           "Blocks that read memory at full speed; more than may wait in a launch">,
+    Option<"minTokens", "min-tokens", "int64_t", /*default=*/"32",
+           "Fewest tokens of a part for which the cut pays">,
+  ];
+}
+
 def SplitLinearPass : Pass<"glm-split-linear", "::mlir::func::FuncOp"> {
   let summary = "Cuts products with few outputs along their sum";
   let description = [{

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -55,9 +56,14 @@ private:
   /// `waiting`: blocks that hold their place while they wait for others.
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
-    const bool rows = kernel.getOp() == "rowwise", group = kernel.getOp() == "group";
-    body += llvm::formatv("{0}({1}, {2}, {3}, ",
-                          group ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
+    StringRef op = kernel.getOp();
+    const bool group = op == "group";
+    StringRef macro = llvm::StringSwitch<StringRef>(op)
+                          .Case("group", "GLM_GROUP")
+                          .Case("rowwise", "GLM_ROWWISE")
+                          .Case("sparse_attention", "GLM_PAIRED")
+                          .Default("GLM_KERNEL");
+    body += llvm::formatv("{0}({1}, {2}, {3}, ", macro,
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
     if (group)

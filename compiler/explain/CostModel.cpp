@@ -91,8 +91,10 @@ private:
   /// True for kernels on the matrix unit: the templates for many rows.
   bool onMatrixUnit(const LaunchCost &l) const {
     const plan::Kernel &kernel = kernelOf(l);
+    StringRef op = kernel.op()->c_str();
     return StringRef(kernel.name()->c_str()).split('_').first.ends_with("Tile") ||
-           StringRef(kernel.op()->c_str()) == "index_scores";
+           op == "index_scores" || op == "sparse_attention" ||
+           op == "attention_parts";
   }
 
   void addLaunch(const plan::Launch &launch) {

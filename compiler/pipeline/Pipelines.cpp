@@ -38,13 +38,15 @@ LogicalResult pipeline::buildPipeline(PassManager &pm,
   // Fuse. Rowwise chains collapse before structured operations look for
   // prologues and epilogues.
   //   glm-opt --pass-pipeline='builtin.module(func.func(glm-fuse-rowwise,cse,
-  //     glm-split-linear,glm-widen-rows))'
+  //     glm-split-linear,glm-split-attention,glm-widen-rows))'
   if (enabled("glm-fuse-rowwise") && options.fuse && options.last >= Phase::Fuse) {
     pm.addNestedPass<func::FuncOp>(passes::createFuseRowwisePass());
     pm.addNestedPass<func::FuncOp>(createCSEPass());
   }
   if (enabled("glm-split-linear") && options.fuse && options.last >= Phase::Fuse)
     pm.addNestedPass<func::FuncOp>(passes::createSplitLinearPass());
+  if (enabled("glm-split-attention") && options.fuse && options.last >= Phase::Fuse)
+    pm.addNestedPass<func::FuncOp>(passes::createSplitAttentionPass());
   if (enabled("glm-widen-rows") && options.fuse && options.last >= Phase::Fuse)
     pm.addNestedPass<func::FuncOp>(passes::createWidenRowsPass());
   // Kern. Launches first run on in a block, then side by side, then one after the

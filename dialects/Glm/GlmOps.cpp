@@ -350,3 +350,33 @@ SparseAttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
   // C2
   return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getQuery())[2]});
 }
+
+LogicalResult AttentionPartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> q = shapeOf(getQuery()), mixed = shapeOf(getMixed());
+  if (q.size() != 3)
+    return emitOpError("expects query [T, heads, W]");
+  if (shapeOf(getPools())[0] != q[0])
+    return emitOpError("expects pools for ")
+           << q[0] << " rows, got " << shapeOf(getPools())[0];
+  int64_t listed = shapeOf(getPools())[1];
+  if (mixed[1] < 1 || mixed[1] > listed)
+    return emitOpError("expects 1 to ")
+           << listed << " parts of the pools, got " << mixed[1];
+  if (failed(expectShape(*this, "mixed", getMixed(), {q[0], mixed[1], q[1], q[2]})))
+    return failure();
+  return expectShape(*this, "stats", getStats(), {q[0], mixed[1], q[1], 2});
+}
+LogicalResult
+AttentionPartsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // C2
+  return expectState(*this, symbols, getStateAttr(), {-1, shapeOf(getQuery())[2]});
+}
+
+LogicalResult MergePartsOp::verify() {
+  // C1
+  ArrayRef<int64_t> m = shapeOf(getMixed());
+  if (failed(expectShape(*this, "stats", getStats(), {m[0], m[1], m[2], 2})))
+    return failure();
+  return expectShape(*this, "result", getResult(), {m[0], m[2], m[3]});
+}

@@ -393,6 +393,43 @@ def Glm_SparseAttentionOp : Glm_StateUser<"sparse_attention"> {
   let hasVerifier = 1;
 }
 
+def Glm_AttentionPartsOp : Glm_StateUser<"attention_parts"> {
+  let summary = "glm.sparse_attention cut along its tokens: what parts of them give";
+  let description = [{
+    Part p of `parts` has entries p e .. p e + e - 1 of the list of pools, with
+    e = ceil(k / parts); the last part has the tail, too. Over a part's tokens,
+
+    ```
+    stats[t, p, h] = (m, sum exp(s - m)),  mixed[t, p, h] = sum exp(s - m) c
+    ```
+
+    with m = max s, -inf of no token. Made by glm-split-attention: a few rows then
+    have blocks for all of the device.
+  }];
+  let arguments = (ins Glm_Activation:$query,          // [T, heads, W]  C1
+                       2DTensorOf<[I32]>:$pools,       // [T, k], -1 none  C1
+                       Glm_Seqs:$seqs, FlatSymbolRefAttr:$state, // C2
+                       ConfinedAttr<I64Attr, [IntPositive]>:$pool, F32Attr:$scale);
+  let results = (outs 4DTensorOf<[F32]>:$mixed,        // [T, parts, heads, W]  C1
+                      4DTensorOf<[F32]>:$stats);       // [T, parts, heads, 2]  C1
+  let assemblyFormat = "$query `,` $pools `,` $seqs `state` `(` $state `)` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_MergePartsOp : Glm_Op<"merge_parts", [Pure]> {
+  let summary = "The attention over the tokens of all parts";
+  let description = [{
+    With (m_p, n_p) = stats[t, p, h] and e_p = exp(m_p - max_p m_p):
+    `y[t, h] = sum_p e_p mixed[t, p, h] / sum_p e_p n_p`, over parts with n_p != 0;
+    without any, 0.
+  }];
+  let arguments = (ins 4DTensorOf<[F32]>:$mixed,       // [T, parts, heads, W]
+                       4DTensorOf<[F32]>:$stats);      // [T, parts, heads, 2]  C1
+  let results = (outs Glm_Activation:$result);         // [T, heads, W]  C1
+  let assemblyFormat = "$mixed `,` $stats attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Observation
 //===----------------------------------------------------------------------===//

@@ -106,6 +106,13 @@ class OpsPlanBuilder {
            {1, rows, 1},
            {At("x"), State("latent", DType::BF16, {16, 6}), S(256),
             At("pool_ids"), S(0x3f800000), Out("a", {t, 1, 6})});
+    Launch("attention_parts", "AttentionParts", {0, 1, 2, 6, 3, 4, 2},
+           {2, 1, rows},
+           {At("z"), State("latent", DType::BF16, {16, 6}), S(256),
+            At("pool_ids"), S(0x3f800000), Out("mixed", {t, 2, 2, 6}),
+            Out("stats", {t, 2, 2, 2})});
+    Launch("merge_parts", "MergeParts", {0, 2, 6, 2, 1}, {1, rows, 1},
+           {At("mixed"), At("stats"), Out("merged", {t, 2, 6})});
     Launch("sinkhorn", "Sinkhorn", {2, 3}, {rows, 1, 1},
            {At("x"), S(0x3f800000), Out("s", {t, 2, 2})});
     Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},

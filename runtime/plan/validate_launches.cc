@@ -204,7 +204,34 @@ void SparseAttention(LaunchCheck& l) {
   l.UsesIds(6, Pools(l, l.Param(6)), listed);
   l.Number(7);
   l.Output(8, l.Param(2), elements);
-  l.Grid(Tiles(heads, 4), l.rows());
+  l.Grid(Tiles(heads, 16), l.rows());
+}
+
+void AttentionParts(LaunchCheck& l) {
+  const uint64_t heads = l.Param(2), width = l.Param(3), k = l.Param(4);
+  const uint64_t parts = l.Param(6), listed = Product({l.rows(), k});
+  if (parts == 0 || parts > k) l.Fail(6, k, " pools in ", parts, " parts");
+  l.NeedSequences();
+  l.Input(3, l.Param(0), Product({l.rows(), heads, width}));
+  l.Slot(4, l.Param(1), Product({l.model().max_context(), width}));
+  l.Input(6, kI32, listed);
+  l.UsesIds(6, Pools(l, l.Param(5)), listed);
+  l.Number(7);
+  l.Output(8, kF32, Product({l.rows(), parts, heads, width}));
+  l.Output(9, kF32, Product({l.rows(), parts, heads, 2}));
+  l.Grid(parts, Tiles(heads, 16), l.rows());
+}
+
+void MergeParts(LaunchCheck& l) {
+  const uint64_t heads = l.Param(1), width = l.Param(2), parts = l.Param(3);
+  const uint64_t columns = l.Param(4);
+  if (columns == 0 || heads % columns != 0) {
+    l.Fail(5, columns, " blocks for ", heads, " heads");
+  }
+  l.Input(3, kF32, Product({l.rows(), parts, heads, width}));
+  l.Input(4, kF32, Product({l.rows(), parts, heads, 2}));
+  l.Output(5, l.Param(0), Product({l.rows(), heads, width}));
+  l.Grid(columns, l.rows());
 }
 
 void Sinkhorn(LaunchCheck& l) {
@@ -244,6 +271,8 @@ constexpr Rule kRules[] = {
     {"top_k", {"TopK"}, 2, 6, TopK},
     {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
     {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},
+    {"attention_parts", {"AttentionParts"}, 7, 10, AttentionParts},
+    {"merge_parts", {"MergeParts"}, 5, 6, MergeParts},
     {"sinkhorn", {"Sinkhorn"}, 2, 6, Sinkhorn},
 };
 

@@ -122,6 +122,60 @@ bool IndexScores(Launch& launch) {
   return true;
 }
 
+// Tokens of `listed` entries of a list of pools, in its order; fails on a pool
+// that is not complete.
+std::vector<int64_t> TokensOf(Launch& launch, std::span<const int32_t> listed,
+                              int64_t members, int64_t context) {
+  std::vector<int64_t> tokens;
+  for (const int32_t pool : listed) {
+    if (pool < 0) continue;
+    if ((int64_t{pool} + 1) * members > context) {
+      launch.Fail("a row chose pool " + std::to_string(pool) +
+                  ", which is not complete");
+      return {};
+    }
+    for (int64_t i = 0; i < members; ++i) tokens.push_back(pool * members + i);
+  }
+  return tokens;
+}
+
+// The tokens after the last complete pool.
+void AddTail(int64_t members, int64_t context, std::vector<int64_t>& tokens) {
+  for (int64_t i = context / members * members; i < context; ++i) {
+    tokens.push_back(i);
+  }
+}
+
+// What a head finds in a list of tokens, with s_t = scale * q . c_t.
+struct Attention {
+  double most;                // max_t s_t, -inf of nothing
+  double sum;                 // sum_t exp(s_t - most)
+  std::vector<double> mixed;  // sum_t exp(s_t - most) c_t
+};
+
+Attention Attend(std::span<const float> q, std::span<const float> cache,
+                 const std::vector<int64_t>& tokens, double scale) {
+  const int64_t width = std::ssize(q);
+  std::vector<double> weight;
+  for (int64_t token : tokens) {
+    double dot = 0.0;
+    for (int64_t i = 0; i < width; ++i) {
+      dot += double{q[i]} * cache[token * width + i];
+    }
+    weight.push_back(scale * dot);
+  }
+  Attention found{-INFINITY, 0.0, std::vector<double>(width, 0.0)};
+  if (tokens.empty()) return found;
+  found.most = *std::max_element(weight.begin(), weight.end());
+  for (double& w : weight) found.sum += w = std::exp(w - found.most);
+  for (size_t n = 0; n < tokens.size(); ++n) {
+    for (int64_t i = 0; i < width; ++i) {
+      found.mixed[i] += weight[n] * cache[tokens[n] * width + i];
+    }
+  }
+  return found;
+}
+
 // out_h = sum_t softmax_t(scale * q_h . c_t) c_t over the tokens of the listed
 // pools and the tail; no token: zeros.
 bool SparseAttention(Launch& launch) {
@@ -142,43 +196,99 @@ bool SparseAttention(Launch& launch) {
     const int64_t context = launch.Context(t);
     const auto cache = launch.Slot(4, t / launch.tokens(), context * width);
     if (!launch.ok()) return false;
-
-    std::vector<int64_t> tokens;
-    for (int64_t j = t * k; j < (t + 1) * k; ++j) {
-      if (chosen[j] < 0) continue;
-      if ((chosen[j] + 1) * members > context) {
-        return launch.Fail("row " + std::to_string(t) + " chose pool " +
-                           std::to_string(chosen[j]) +
-                           ", which is not complete");
-      }
-      for (int64_t i = 0; i < members; ++i) {
-        tokens.push_back(chosen[j] * members + i);
-      }
-    }
-    for (int64_t i = context / members * members; i < context; ++i) {
-      tokens.push_back(i);
-    }
-
+    std::vector<int64_t> tokens =
+        TokensOf(launch, chosen.subspan(t * k, k), members, context);
+    if (!launch.ok()) return false;
+    AddTail(members, context, tokens);
     for (int64_t h = t * heads; h < (t + 1) * heads; ++h) {
-      std::vector<double> weight;
-      for (int64_t token : tokens) {
-        double dot = 0.0;
-        for (int64_t i = 0; i < width; ++i) {
-          dot += double{q[h * width + i]} * cache[token * width + i];
-        }
-        weight.push_back(scale * dot);
-      }
-      const double most = tokens.empty()
-                              ? 0.0
-                              : *std::max_element(weight.begin(), weight.end());
-      double sum = 0.0;
-      for (double& w : weight) sum += w = std::exp(w - most);
+      const Attention a =
+          Attend(q.subspan(h * width, width), cache, tokens, scale);
       for (int64_t i = 0; i < width; ++i) {
-        double mix = 0.0;
-        for (size_t n = 0; n < tokens.size(); ++n) {
-          mix += weight[n] / sum * cache[tokens[n] * width + i];
+        out[h * width + i] =
+            Rounded(tokens.empty() ? 0.0 : a.mixed[i] / a.sum, dtype);
+      }
+    }
+  }
+  return true;
+}
+
+// The same over stretches of the list, before the division: mixed[t, p, h] and
+// stats[t, p, h] = (most, sum).
+bool AttentionParts(Launch& launch) {
+  const int64_t heads = launch.Param(2);
+  const int64_t width = launch.Param(3);
+  const int64_t k = launch.Param(4);
+  const int64_t members = launch.Param(5);
+  const int64_t parts = launch.Param(6);
+  const auto q = launch.Floats(3, launch.rows() * heads * width);
+  const auto chosen = launch.Ints(6, launch.rows() * k);
+  const double scale = launch.Real(7);
+  const auto mixed = launch.Floats(8, launch.rows() * parts * heads * width);
+  const auto stats = launch.Floats(9, launch.rows() * parts * heads * 2);
+  if (members < 1) return launch.Fail("P must be positive");
+  if (parts < 1 || parts > k) return launch.Fail("parts must be 1 .. k");
+  if (!launch.NeedSequences()) return false;
+
+  const int64_t stretch = (k + parts - 1) / parts;
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    const int64_t context = launch.Context(t);
+    const auto cache = launch.Slot(4, t / launch.tokens(), context * width);
+    if (!launch.ok()) return false;
+    for (int64_t p = 0; p < parts; ++p) {
+      const int64_t first = std::min(p * stretch, k);
+      std::vector<int64_t> tokens = TokensOf(
+          launch, chosen.subspan(t * k + first, std::min(stretch, k - first)),
+          members, context);
+      if (!launch.ok()) return false;
+      if (p == parts - 1) AddTail(members, context, tokens);
+      for (int64_t h = 0; h < heads; ++h) {
+        const Attention a = Attend(q.subspan((t * heads + h) * width, width),
+                                   cache, tokens, scale);
+        const int64_t to = (t * parts + p) * heads + h;
+        stats[to * 2] = static_cast<float>(a.most);
+        stats[to * 2 + 1] = static_cast<float>(a.sum);
+        std::copy(a.mixed.begin(), a.mixed.end(), &mixed[to * width]);
+      }
+    }
+  }
+  return true;
+}
+
+// out[t, h] = sum_p e_p mixed[t, p, h] / sum_p e_p sum_p with
+// e_p = exp(most_p - max_p most_p), over the parts whose sum is not 0.
+bool MergeParts(Launch& launch) {
+  const int dtype = static_cast<int>(launch.Param(0));
+  const int64_t heads = launch.Param(1);
+  const int64_t width = launch.Param(2);
+  const int64_t parts = launch.Param(3);
+  const auto mixed = launch.Floats(3, launch.rows() * parts * heads * width);
+  const auto stats = launch.Floats(4, launch.rows() * parts * heads * 2);
+  const auto out = launch.Floats(5, launch.rows() * heads * width);
+  if (!launch.ok()) return false;
+
+  for (int64_t t = 0; t < launch.rows(); ++t) {
+    if (!launch.Valid(t)) continue;
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto at = [&](int64_t p) { return (t * parts + p) * heads + h; };
+      double most = -INFINITY;
+      for (int64_t p = 0; p < parts; ++p) {
+        most = std::max(most, double{stats[at(p) * 2]});
+      }
+      double sum = 0.0;
+      std::vector<double> all(width, 0.0);
+      for (int64_t p = 0; p < parts; ++p) {
+        const double own = stats[at(p) * 2 + 1];
+        if (own == 0.0) continue;
+        const double factor = std::exp(stats[at(p) * 2] - most);
+        sum += factor * own;
+        for (int64_t i = 0; i < width; ++i) {
+          all[i] += factor * mixed[at(p) * width + i];
         }
-        out[h * width + i] = Rounded(mix, dtype);
+      }
+      for (int64_t i = 0; i < width; ++i) {
+        out[(t * heads + h) * width + i] =
+            Rounded(sum == 0.0 ? 0.0 : all[i] / sum, dtype);
       }
     }
   }
@@ -190,6 +300,8 @@ constexpr Op kOps[] = {
     {"kpool", KPool, 2e-6, false},
     {"index_scores", IndexScores, 8e-6, false},
     {"sparse_attention", SparseAttention, 8e-6, false},
+    {"attention_parts", AttentionParts, 8e-6, false},
+    {"merge_parts", MergeParts, 8e-6, false},
 };
 
 }  // namespace

@@ -964,3 +964,73 @@ func.func @sparse_attention_c2(%q: tensor<2x3x32xbf16>, %pools: tensor<2x5xi32>,
   %y = glm.sparse_attention %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> tensor<2x3x32xbf16>
   return
 }
+
+// -----
+
+glm.state @s : tensor<64x32xbf16>
+func.func @attention_parts_c1(%q: tensor<2x96xbf16>, %pools: tensor<2x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects query [T, heads, W]}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x96xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
+  return
+}
+
+// -----
+
+glm.state @s : tensor<64x32xbf16>
+func.func @attention_parts_c1(%q: tensor<2x3x32xbf16>, %pools: tensor<3x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects pools for 2 rows, got 3}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<3x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
+  return
+}
+
+// -----
+
+glm.state @s : tensor<64x32xbf16>
+func.func @attention_parts_c1(%q: tensor<2x3x32xbf16>, %pools: tensor<2x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects 1 to 5 parts of the pools, got 6}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x6x3x32xf32>, tensor<2x6x3x2xf32>)
+  return
+}
+
+// -----
+
+glm.state @s : tensor<64x32xbf16>
+func.func @attention_parts_c1(%q: tensor<2x3x32xbf16>, %pools: tensor<2x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects mixed of shape [2, 4, 3, 32], got [2, 4, 3, 16]}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x16xf32>, tensor<2x4x3x2xf32>)
+  return
+}
+
+// -----
+
+glm.state @s : tensor<64x32xbf16>
+func.func @attention_parts_c1(%q: tensor<2x3x32xbf16>, %pools: tensor<2x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects stats of shape [2, 4, 3, 2], got [2, 4, 3, 1]}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x1xf32>)
+  return
+}
+
+// -----
+
+glm.state @s : tensor<64x16xbf16>
+func.func @attention_parts_c2(%q: tensor<2x3x32xbf16>, %pools: tensor<2x5xi32>, %seqs: tensor<2x4xi32>) {
+  // expected-error@+1 {{expects state @s [-1, 32], got [64, 16]}}
+  %m, %n = glm.attention_parts %q, %pools, %seqs state(@s) {pool = 4 : i64, scale = 1.0 : f32} : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
+  return
+}
+
+// -----
+
+func.func @merge_parts_c1(%m: tensor<2x4x3x32xf32>, %n: tensor<2x4x2x2xf32>) {
+  // expected-error@+1 {{expects stats of shape [2, 4, 3, 2], got [2, 4, 2, 2]}}
+  %y = glm.merge_parts %m, %n : (tensor<2x4x3x32xf32>, tensor<2x4x2x2xf32>) -> tensor<2x3x32xbf16>
+  return
+}
+
+// -----
+
+func.func @merge_parts_c1(%m: tensor<2x4x3x32xf32>, %n: tensor<2x4x3x2xf32>) {
+  // expected-error@+1 {{expects result of shape [2, 3, 32], got [2, 32, 3]}}
+  %y = glm.merge_parts %m, %n : (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>) -> tensor<2x32x3xbf16>
+  return
+}

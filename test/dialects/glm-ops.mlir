@@ -134,5 +134,10 @@ func.func @states(%x: tensor<2x32xbf16>, %filter: tensor<32x1x4xbf16>, %seqs: te
   // CHECK: glm.sparse_attention {{.*}} state(@cache) {pool = 4 : i64, scale = 1.250000e-01 : f32} : {{.*}} -> tensor<2x3x32xbf16>
   %3 = glm.sparse_attention %latent, %pools, %seqs state(@cache) {pool = 4 : i64, scale = 1.25e-1 : f32}
       : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> tensor<2x3x32xbf16>
+  // CHECK: %[[MIXED:[^,]*]], %[[STATS:.*]] = glm.attention_parts {{.*}} state(@cache) {pool = 4 : i64, scale = 1.250000e-01 : f32} : {{.*}} -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
+  %mixed, %stats = glm.attention_parts %latent, %pools, %seqs state(@cache) {pool = 4 : i64, scale = 1.25e-1 : f32}
+      : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
+  // CHECK: glm.merge_parts %[[MIXED]], %[[STATS]] : (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>) -> tensor<2x3x32xbf16>
+  %merged = glm.merge_parts %mixed, %stats : (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>) -> tensor<2x3x32xbf16>
   return
 }

@@ -2,10 +2,10 @@
 //
 //   off         no fusion
 //   rowwise     glm-fuse-rowwise alone: the same bits as off when nothing is bf16
-//   grouped     all but glm-split-linear and glm-widen-rows: the same bits as
+//   grouped     all but the two splits and glm-widen-rows: the same bits as
 //               rowwise
 //   wide        rowwise and glm-widen-rows: the same bits when nothing is bf16
-//   on          all: near wide, the same bits where no product was cut
+//   on          all: near wide, the same bits where nothing was cut
 //   no-...      grouped without one pass: the same bits as what it changes not
 //
 // Operations are the same in all, launches are never more, blocks that wait are

@@ -255,7 +255,7 @@ void RandomOps::Attention(Draws& d) {
                                "f32", {rows_, pools});
   const Value ids = f_.CallWithSeqs("top_k", scores, seqs_,
                                     absl::StrCat(" {pool = ", kPool, " : i64}"),
-                                    {rows_, d.Of<int64_t>({3, 5})});
+                                    {rows_, d.Of<int64_t>({3, 19})});
   Keep(d, f_.Call("sparse_attention", {q, ids, seqs_},
                   absl::StrCat(" state(", cache.state, ") {", scale), Dtype(d),
                   q.dims));

@@ -176,25 +176,29 @@ TEST(IndexScores, ManyHeads) { CheckScores(scores_wide, scores_wide_params); }
 
 // --------------------------------------------------------- sparse_attention
 
+// Complete pools in no order, with absent ones between them.
+std::vector<int32_t> Pools(const Batch& batch, int64_t k) {
+  std::vector<int32_t> pools(batch.rows() * k, -1);
+  for (int64_t t = 0; t < batch.rows(); ++t) {
+    const int64_t complete = batch.Valid(t) ? batch.Context(t) / 4 : 0;
+    for (int64_t j = 0; j < k; ++j) {
+      const int64_t pool = complete - 1 - j;
+      if (j % 5 != 3 && pool >= 0) pools[t * k + j] = int32_t(pool);
+    }
+  }
+  return pools;
+}
+
 void CheckAttention(KernelCase::Entry entry, const std::vector<int64_t>& p,
                     float scale) {
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE(Name(batch));
     const int64_t heads = p[3], width = p[4], k = p[5];
-    // Complete pools in no order, with absent ones between them.
-    std::vector<int32_t> pools(batch.rows() * k, -1);
-    for (int64_t t = 0; t < batch.rows(); ++t) {
-      const int64_t complete = batch.Valid(t) ? batch.Context(t) / 4 : 0;
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t pool = complete - 1 - j;
-        if (j % 5 != 3 && pool >= 0) pools[t * k + j] = int32_t(pool);
-      }
-    }
-    KernelCase("sparse_attention", entry, p, {CeilDiv(heads, 4), batch.rows()})
+    KernelCase("sparse_attention", entry, p, {CeilDiv(heads, 16), batch.rows()})
         .Rows(batch)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * heads * width, 1)))
         .State(Cache(p[1], batch, 160, width, 1, true), batch.slots())
-        .Ints(pools)
+        .Ints(Pools(batch, k))
         .Real(scale)
         .Tensor(Memory(p[2], batch.rows() * heads * width))
         .Check();
@@ -210,13 +214,17 @@ TEST(SparseAttention, Bf16) {
 TEST(SparseAttention, LatentsAsReleased) {
   CheckAttention(attention_wide, attention_wide_params, 0.04f);
 }
+TEST(SparseAttention, HeadsOfSeveralBlocks) {
+  CheckAttention(attention_many, attention_many_params, 0.06f);
+}
 TEST(SparseAttention, SharpScores) {
   CheckAttention(attention_odd, attention_odd_params, 10.0f);
+  CheckAttention(attention_many, attention_many_params, 3.0f);
 }
 
 TEST(SparseAttention, NothingVisibleGivesZero) {
   Batch batch{1, 1, {0, 3, 1, 0}};
-  KernelCase("sparse_attention", attention_odd, attention_odd_params, {2, 1})
+  KernelCase("sparse_attention", attention_odd, attention_odd_params, {1, 1})
       .Rows(batch)
       .Tensor(Random(F32, 6 * 50, 1))
       .State(Memory(BF16, 2 * 160 * 50, NAN), 2)
@@ -225,6 +233,83 @@ TEST(SparseAttention, NothingVisibleGivesZero) {
       .Tensor(Memory(F32, 6 * 50))
       .Check();
 }
+
+// ------------------------------------------- attention_parts and merge_parts
+
+void CheckParts(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                float scale) {
+  for (const Batch& batch : Batches()) {
+    SCOPED_TRACE(Name(batch));
+    const int64_t heads = p[2], width = p[3], k = p[4], parts = p[6];
+    const int64_t results = batch.rows() * parts * heads;
+    KernelCase("attention_parts", entry, p,
+               {parts, CeilDiv(heads, 16), batch.rows()})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * heads * width, 1)))
+        .State(Cache(p[1], batch, 160, width, 1, true), batch.slots())
+        .Ints(Pools(batch, k))
+        .Real(scale)
+        .Tensor(Memory(F32, results * width))
+        .Tensor(Memory(F32, results * 2))
+        .Check();
+  }
+}
+
+TEST(AttentionParts, OddSizes) {
+  CheckParts(attend_parts_odd, attend_parts_odd_params, 0.3f);
+}
+TEST(AttentionParts, Bf16) {
+  CheckParts(attend_parts_bf16, attend_parts_bf16_params, 0.06f);
+}
+TEST(AttentionParts, SharpScores) {
+  CheckParts(attend_parts_odd, attend_parts_odd_params, 10.0f);
+  CheckParts(attend_parts_bf16, attend_parts_bf16_params, 3.0f);
+}
+TEST(AttentionParts, AsReleased) {
+  const std::vector<int64_t>& p = attend_parts_wide_params;
+  const Batch batch = Batch::Ragged(1, 3, 2500);
+  std::vector<int32_t> pools;
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    for (int32_t j = 0; j < 512; ++j) pools.push_back((j * 77 + 5) % 625);
+  }
+  const int64_t results = batch.rows() * 32 * 20;
+  KernelCase("attention_parts", attend_parts_wide, p, {32, 2, batch.rows()})
+      .Rows(batch)
+      .Tensor(Random(BF16, batch.rows() * 20 * 512, 1))
+      .State(Cache(BF16, batch, 2520, 512, 1, true), batch.slots())
+      .Ints(pools)
+      .Real(0.0625f)
+      .Tensor(Memory(F32, results * 512))
+      .Tensor(Memory(F32, results * 2))
+      .Check();
+}
+
+// Parts without tokens among others, and a row that has none at all.
+void CheckMerge(KernelCase::Entry entry, const std::vector<int64_t>& p) {
+  const Batch batch = Batch::Ragged(2, 4, 5);
+  const int64_t heads = p[1], width = p[2], parts = p[3];
+  const int64_t results = batch.rows() * parts * heads;
+  Memory mixed = Random(F32, results * width, 1);
+  Memory stats = Random(F32, results * 2, 2, 0.5f, 9.0f);
+  for (int64_t i = 0; i < results; ++i) {
+    const int64_t part = i / heads % parts, row = i / heads / parts;
+    if (part % 3 != 1 && row != 2) continue;
+    stats.Set(2 * i, -INFINITY);
+    stats.Set(2 * i + 1, 0.0f);
+    for (int64_t c = 0; c < width; ++c) mixed.Set(i * width + c, 0.0f);
+  }
+  KernelCase("merge_parts", entry, p, {p[4], batch.rows()})
+      .Rows(batch)
+      .Tensor(batch.Poisoned(mixed))
+      .Tensor(batch.Poisoned(stats))
+      .Tensor(Memory(p[0], batch.rows() * heads * width))
+      .Check();
+}
+
+TEST(MergeParts, SeveralHeadsABlock) {
+  CheckMerge(merge_odd, merge_odd_params);
+}
+TEST(MergeParts, AsReleased) { CheckMerge(merge_bf16, merge_bf16_params); }
 
 }  // namespace
 }  // namespace glm

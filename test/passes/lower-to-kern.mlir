@@ -316,8 +316,13 @@ glm.state @cache : tensor<64x16xbf16> tokens_per_row 1
 // CHECK-LABEL: func.func @heads
 // CHECK:         kern.launch @DeltaRule_0_0_8_16_16 grid [8, 2, 1]
 // CHECK-SAME:      parts = array<i64: 2, 8>, splits = array<i64: 0, 0, 0, 0, 3, 3, 3, 3, 3, 0, 0, 3>
-// CHECK:         kern.launch @SparseAttention_0_1_0_8_16_5_4 grid [2, 2, 1]
-// CHECK-SAME:      {alone, {{.*}}parts = array<i64: 2, 2>, splits = array<i64: 0, 0, 0, 3, 0, 0, 1, 0, 3>
+// CHECK:         kern.launch @SparseAttention_0_1_0_8_16_5_4 grid [1, 2, 1]
+// CHECK-SAME:      {alone, {{.*}}parts = array<i64: 2, 1>, splits = array<i64: 0, 0, 0, 3, 0, 0, 1, 0, 3>
+// Its parts are not alone: they are merged in the same launch.
+// CHECK:         kern.launch @AttentionParts_0_1_8_16_5_4_3 grid [3, 1, 2]
+// CHECK-SAME:      {{.*}}hungry, {{.*}}parts = array<i64: 2, 3>, splits = array<i64: 0, 0, 0, 1, 0, 0, 1, 0, 1, 1>
+// CHECK:         kern.launch @MergeParts_0_8_16_3_8 grid [8, 2, 1]
+// CHECK-SAME:      parts = array<i64: 2, 8>, splits = array<i64: 0, 0, 0, 1, 1, 3>
 func.func @heads(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi32>) -> tensor<2x8x16xf32>
     attributes {glm.sequences = 2 : i64, glm.tokens = 1 : i64} {
   %w = glm.get_weight @w : tensor<128x8xbf16>
@@ -330,7 +335,10 @@ func.func @heads(%ids: tensor<2xi32>, %seqs: tensor<2x4xi32>, %rows: tensor<2xi3
          tensor<2x4xi32>) -> tensor<2x8x16xf32>
   %1 = glm.sparse_attention %0, %pools, %seqs state(@cache) {pool = 4 : i64, scale = 1.0 : f32}
       : (tensor<2x8x16xf32>, tensor<2x5xi32>, tensor<2x4xi32>) -> tensor<2x8x16xf32>
-  return %1 : tensor<2x8x16xf32>
+  %m, %n = glm.attention_parts %1, %pools, %seqs state(@cache) {pool = 4 : i64, scale = 1.0 : f32}
+      : (tensor<2x8x16xf32>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x3x8x16xf32>, tensor<2x3x8x2xf32>)
+  %2 = glm.merge_parts %m, %n : (tensor<2x3x8x16xf32>, tensor<2x3x8x2xf32>) -> tensor<2x8x16xf32>
+  return %2 : tensor<2x8x16xf32>
 }
 
 // -----

@@ -36,12 +36,15 @@
 //                            where they are used, not kept in registers
 //   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
+//   Attend                   attention of a few heads, attend.h
 //   Dots, StretchDots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
 //                            fragments and tiles is private to the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
 //                            with the registers of many blocks a unit
 //   GLM_MEMBER               stands before a function that groups call for a block
+//   GLM_PAIRED(name, threads, arg_count, body)   the same of a kernel whose two
+//                            blocks a unit work while the other waits
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

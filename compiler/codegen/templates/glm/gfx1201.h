@@ -54,6 +54,13 @@ GLM_FN void Barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+// The same for the work-items of this wave alone.
+GLM_FN void WaveBarrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
 // What this work-item stored, or saw at a barrier, is seen by any block that
 // acquires later.
 GLM_FN void ReleaseToDevice() {
@@ -111,6 +118,15 @@ GLM_FN int TileColumn(int) { return Lane() % 16; }
 GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
   return *reinterpret_cast<const TileOperand*>(from + Lane() % 16 * stride +
                                                Lane() / 16 * 8);
+}
+
+// The tile whose rows are the columns of shared memory: column k of it is at
+// from[k * stride], 16 rows each, 16-byte aligned.
+GLM_FN TileOperand LoadTileTransposed(const uint16_t* from, int stride) {
+  const uint16_t* at = from + Lane() / 16 * 8 * stride + Lane() % 16;
+  TileOperand v;
+  GLM_UNROLL for (int i = 0; i < 8; ++i) v[i] = short(at[i * stride]);
+  return v;
 }
 
 // sums[r][c] += sum_k a[r][k] b[c][k].

@@ -317,6 +317,8 @@ inline constexpr int64_t kLaneSums = 2;
   GLM_ENTRY(name, threads, arg_count, 1, __VA_ARGS__)
 #define GLM_ROWWISE(name, threads, arg_count, ...) \
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_ROWS, __VA_ARGS__)
+#define GLM_PAIRED(name, threads, arg_count, ...) \
+  GLM_ENTRY(name, threads, arg_count, 2, __VA_ARGS__)
 #define GLM_GROUP(name, threads, arg_count, waiting, ...)             \
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting), \
             __VA_ARGS__)

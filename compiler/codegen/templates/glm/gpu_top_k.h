@@ -1,7 +1,7 @@
 // gpu_top_k.h - the k largest of a row on a GPU, by the exact rule of top_k.
 #pragma once
 
-#include "glm/gpu.h"
+#include "glm/gpu_dots.h"
 
 #ifdef GLM_GPU
 
@@ -21,28 +21,50 @@ GLM_FN int Increment(int* counter, int by = 1) {
 }
 
 // f(i, key, present) for the keys of all scores, by all lanes at once: the last
-// calls have i that are not there. A sweep waits for its loads; several are
-// under way at a time.
+// calls have i that are not there. A sweep waits for its loads; many are under
+// way at a time.
 template <class F>
 GLM_FN void EachKey(const float* scores, int64_t n, F f) {
-  constexpr int kTogether = 8;
-  int64_t first = 0;
-  for (; first + kTogether * kThreads <= n; first += kTogether * kThreads) {
+  constexpr int kTogether = 16;
+  for (int64_t first = 0; first < n; first += kTogether * kThreads) {
     float some[kTogether];
     GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      some[j] = scores[first + j * kThreads + Thread()];
+      const int64_t i = first + j * kThreads + Thread();
+      some[j] = i < n ? scores[i] : 0.0f;
     }
     GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      f(first + j * kThreads + Thread(), OrderedKey(some[j]), true);
+      if (first + j * kThreads < n) {
+        const int64_t i = first + j * kThreads + Thread();
+        f(i, OrderedKey(some[j]), i < n);
+      }
     }
-  }
-  for (; first < n; first += kThreads) {
-    const int64_t i = first + Thread();
-    const bool present = i < n;
-    f(i, present ? OrderedKey(scores[i]) : 0u, present);
   }
   Barrier();
 }
+
+// What KthKey takes: Each(f) is EachKey over some keys, the same every time.
+struct ScoreKeys {
+  const float* scores;
+  int64_t n;
+  template <class F>
+  GLM_FN void Each(F f) const {
+    EachKey(scores, n, f);
+  }
+};
+
+// kEach keys of every work-item.
+template <int kEach>
+struct OwnKeys {
+  const uint32_t* keys;
+  template <class F>
+  GLM_FN void Each(F f) const {
+    GLM_UNROLL for (int j = 0; j < kEach; ++j) {
+      const int i = j * kThreads + Thread();
+      f(i, keys[i], true);
+    }
+    Barrier();
+  }
+};
 
 // Counts the digits of the lanes with `counted`. Scores of a row share their
 // leading digits, and adding to one counter lane by lane takes its time: the
@@ -88,11 +110,12 @@ GLM_FN int SumAbove(int own) {
   return above;
 }
 
-// A key such that the k largest of n > k keys are those above it and the first
-// `equal` of those equal to it; with equal = 0, those not below it. Digits of 8
-// bits from the top; it ends at the first one that cuts no digit in two.
-GLM_FN uint32_t KthKey(const float* scores, int64_t n, int64_t k,
-                       int64_t& equal) {
+// A key such that the k largest of more than k keys are those above it and the
+// first `equal` of those equal to it; with equal = 0, those not below it.
+// Digits of 8 bits from the top; it ends at the first one that cuts no digit in
+// two.
+template <class Keys>
+GLM_FN uint32_t KthKey(const Keys& keys, int64_t k, int64_t& equal) {
   static_assert(kThreads == 256, "a work-item has one digit");
   GLM_SHARED(int, histogram, kThreads);
   GLM_SHARED(int, chosen, 3);
@@ -102,7 +125,7 @@ GLM_FN uint32_t KthKey(const float* scores, int64_t n, int64_t k,
     // 1. Digits of the keys that agree with kth above them.
     histogram[Thread()] = 0;
     Barrier();
-    EachKey(scores, n, [&](int64_t, uint32_t key, bool present) {
+    keys.Each([&](int64_t, uint32_t key, bool present) {
       const bool agrees =
           shift == 24 || key >> (shift + 8) == kth >> (shift + 8);
       CountDigit(histogram, key >> shift & 255u, present && agrees);
@@ -128,6 +151,61 @@ GLM_FN uint32_t KthKey(const float* scores, int64_t n, int64_t k,
   return kth;
 }
 
+// The order of items is the rule: the low half is the column's complement. 0 is
+// no item.
+GLM_FN uint64_t KeyItem(uint32_t key, int64_t column) {
+  return uint64_t(key) << 32 | (0xffffffffu - uint32_t(column));
+}
+
+// Largest first, by a bitonic network; kCount is a power of 2.
+template <int kCount>
+GLM_FN void SortItems(Block& block, uint64_t* items) {
+  for (int run = 2; run <= kCount; run *= 2) {
+    for (int step = run / 2; step > 0; step /= 2) {
+      Each<kCount / 2 == 0 ? 1 : kCount / 2>(block, [&](int64_t i, int64_t) {
+        const int low = int(i) / step * 2 * step + int(i) % step;
+        const int high = low + step;
+        const uint64_t a = items[low];
+        const uint64_t b = items[high];
+        if ((low & run) == 0 ? a < b : a > b) {
+          items[low] = b;
+          items[high] = a;
+        }
+      });
+    }
+  }
+}
+
+template <int64_t k>
+GLM_FN void StoreColumns(Block& block, const uint64_t* items, int32_t* ids) {
+  Each<k>(block, [&](int64_t i, int64_t) {
+    ids[i] = items[i] == 0 ? -1 : int32_t(0xffffffffu - uint32_t(items[i]));
+  });
+}
+
+// A key that at least k of n keys reach, and few more unless many are equal:
+// the k-th of the kEach largest of every work-item. `keys` is shared memory for
+// kEach * kThreads.
+template <int kEach>
+GLM_FN uint32_t KeyOfMany(const float* scores, int64_t n, int64_t k,
+                          uint32_t* keys) {
+  uint32_t largest[kEach] = {};
+  EachKey(scores, n, [&](int64_t, uint32_t key, bool present) {
+    key = present ? key : 0u;
+    GLM_UNROLL for (int j = 0; j < kEach; ++j) {
+      const uint32_t other = largest[j] < key ? largest[j] : key;
+      largest[j] = largest[j] < key ? key : largest[j];
+      key = other;
+    }
+  });
+  GLM_UNROLL for (int j = 0; j < kEach; ++j) {
+    keys[j * kThreads + Thread()] = largest[j];
+  }
+  Barrier();
+  int64_t equal;
+  return KthKey(OwnKeys<kEach>{keys}, k, equal);
+}
+
 // Scores of which each is compared with every other.
 inline constexpr int kRanked = 2 * kThreads;
 
@@ -135,7 +213,7 @@ inline constexpr int kRanked = 2 * kThreads;
 template <int64_t k>
 GLM_FN void RankTopK(const float* scores, int64_t n, int32_t* ids) {
   typedef uint32_t Key4 __attribute__((ext_vector_type(4)));
-  GLM_SHARED(uint32_t, keys, kRanked);
+  uint32_t* keys = reinterpret_cast<uint32_t*>(Scratch());
   const int padded = int(CeilDiv(n, 4)) * 4;
   for (int i = Thread(); i < padded; i += kThreads) {
     // OrderedKey of a NaN is the padding's; both are after all numbers.
@@ -174,18 +252,38 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
     while (places < k) places *= 2;
     return places;
   }();
-  // The low half of an item is the column's complement: the order of items is
-  // the rule. 0 is no item.
-  GLM_SHARED(uint64_t, items, kPlaces);
-  GLM_SHARED(int32_t, last, k);
-  GLM_SHARED(int, count, 1);
-  const auto item = [](uint32_t key, int64_t column) {
-    return uint64_t(key) << 32 | (0xffffffffu - uint32_t(column));
-  };
-
   if (n <= kRanked) {
     RankTopK<k>(scores, n, ids);
     return;
+  }
+  // Of a long row most columns are passed over at first sight.
+  constexpr int kEach = 2 * kPlaces / kThreads;
+  constexpr bool kLong = 2 <= kEach && kEach <= 4;
+  constexpr int kItems = kLong ? 2 * kPlaces : kPlaces;
+  constexpr int kLast = 2 * kItems;  // after the items
+  static_assert(kLast + kItems <= kScratchFloats, "fits");
+  uint64_t* items = reinterpret_cast<uint64_t*>(Scratch());
+  int32_t* last = reinterpret_cast<int32_t*>(Scratch() + kLast);
+  GLM_SHARED(int, count, 1);
+  if constexpr (kLong) {
+    if (n >= 4 * kItems) {
+      // All that reach a key that k of them reach, sorted.
+      const uint32_t least =
+          KeyOfMany<kEach>(scores, n, k, reinterpret_cast<uint32_t*>(last));
+      Each<kItems>(block, [&](int64_t i, int64_t) { items[i] = 0; });
+      Each<1>(block, [&](int64_t, int64_t) { count[0] = 0; });
+      EachKey(scores, n, [&](int64_t i, uint32_t key, bool present) {
+        if (present && key >= least) {
+          const int at = Increment(count);
+          if (at < kItems) items[at] = KeyItem(key, i);
+        }
+      });
+      if (Uniform(count[0]) <= kItems) {
+        SortItems<kItems>(block, items);
+        StoreColumns<k>(block, items, ids);
+        return;
+      }
+    }
   }
 
   // 1. The chosen ones in any order; of those equal to the least, the first.
@@ -193,13 +291,13 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
   Each<1>(block, [&](int64_t, int64_t) { count[0] = 0; });
   if (n <= k) {
     Each(block, n,
-         [&](int64_t i) { items[i] = item(OrderedKey(scores[i]), i); });
+         [&](int64_t i) { items[i] = KeyItem(OrderedKey(scores[i]), i); });
   } else {
     int64_t equal;
-    const uint32_t kth = KthKey(scores, n, k, equal);
+    const uint32_t kth = KthKey(ScoreKeys{scores, n}, k, equal);
     EachKey(scores, n, [&](int64_t i, uint32_t key, bool present) {
       if (present && (key > kth || (key == kth && equal == 0))) {
-        items[Increment(count)] = item(key, i);
+        items[Increment(count)] = KeyItem(key, i);
       }
     });
     if (equal != 0) {
@@ -208,28 +306,13 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
           block, from, n, equal,
           [&](int64_t i) { return OrderedKey(scores[i]) == kth; }, last);
       Each(block, equal,
-           [&](int64_t i) { items[k - equal + i] = item(kth, last[i]); });
+           [&](int64_t i) { items[k - equal + i] = KeyItem(kth, last[i]); });
     }
   }
 
-  // 2. Sorted, largest first, by a bitonic network.
-  for (int run = 2; run <= kPlaces; run *= 2) {
-    for (int step = run / 2; step > 0; step /= 2) {
-      Each<kPlaces / 2 == 0 ? 1 : kPlaces / 2>(block, [&](int64_t i, int64_t) {
-        const int low = int(i) / step * 2 * step + int(i) % step;
-        const int high = low + step;
-        const uint64_t a = items[low];
-        const uint64_t b = items[high];
-        if ((low & run) == 0 ? a < b : a > b) {
-          items[low] = b;
-          items[high] = a;
-        }
-      });
-    }
-  }
-  Each<k>(block, [&](int64_t i, int64_t) {
-    ids[i] = items[i] == 0 ? -1 : int32_t(0xffffffffu - uint32_t(items[i]));
-  });
+  // 2. Sorted.
+  SortItems<kPlaces>(block, items);
+  StoreColumns<k>(block, items, ids);
 }
 
 }  // namespace glm::kernel

@@ -210,6 +210,7 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 // Groups share the code of their members: a step that runs through each group
 // once would otherwise read all of it from memory.
 #define GLM_MEMBER __attribute__((noinline))
+#define GLM_PAIRED GLM_KERNEL
 #define GLM_GROUP(name, threads, arg_count, waiting, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 

@@ -42,6 +42,9 @@ GLM_FN int LateIndex(int index) { return index; }
 // What any work-item of the block stored before is seen by all after.
 GLM_FN void Barrier() { __nvvm_bar_sync(0); }
 
+// The same for the work-items of this warp alone.
+GLM_FN void WaveBarrier() { __nvvm_bar_warp_sync(~0u); }
+
 // What this work-item stored, or saw at a barrier, is seen by any block that
 // acquires later.
 GLM_FN void ReleaseToDevice() { __nvvm_membar_gl(); }
@@ -159,6 +162,23 @@ GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
     return *reinterpret_cast<const uint32_t*>(at + row * stride + column);
   };
   return TileOperand{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)};
+}
+
+// The tile whose rows are the columns of shared memory: column k of it is at
+// from[k * stride], 16 rows each, 16-byte aligned.
+GLM_FN TileOperand LoadTileTransposed(const uint16_t* from, int stride) {
+  const int lane = Lane();
+  const uint16_t* row =
+      from + (lane / 16 * 8 + lane % 8) * stride + lane / 8 % 2 * 8;
+  const uint32_t at =
+      uint32_t(size_t((const __attribute__((address_space(3))) void*)row));
+  uint32_t v[4];
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+      : "r"(at)
+      : "memory");
+  return TileOperand{v[0], v[1], v[2], v[3]};
 }
 
 // sums[r][c] += sum_k a[r][k] b[c][k].
