@@ -73,6 +73,11 @@ struct Table {
   static constexpr int64_t kGemvRows = 8;
   // Rows up to which its sums leave room for a third block of a unit.
   static constexpr int64_t kLeanRows = 4;
+  // A block of the products of many rows has 128 outputs and so many rows: few
+  // where few outputs would leave a GPU without work.
+  static int64_t rowsOfTile(int64_t outputs) {
+    return outputs <= 32 ? 16 : outputs <= 1536 ? 64 : 128;
+  }
   // Tokens a sequence from which the delta rule goes by chunks of 16.
   static constexpr int64_t kChunkTokens = 32;
 
@@ -128,7 +133,11 @@ struct Table {
     }
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "Linear" : "LinearTile";
-    k.grid = {tiles(n, gemv ? 32 : 64), gemv ? 1 : tiles(k.rows, 128), 1};
+    if (gemv)
+      k.grid = {tiles(n, 32), 1, 1};
+    else
+      k.grid = {tiles(k.rows, rowsOfTile(n)), tiles(n, 128), 1};
+    k.alone = !gemv; // stages of a tile fill the shared memory
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getInput()), in(op.getWeight()),
               out(op.getResult(), gemv ? even(kColumns, n, 32) : kWhole)};
@@ -182,7 +191,11 @@ struct Table {
                 t ? 1 : r, t ? r : 1, static_cast<int64_t>(op.getFirst()) * r};
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "HeadLinear" : "HeadLinearTile";
-    k.grid = {tiles(n, 64), heads, gemv ? 1 : tiles(k.rows, 128)};
+    if (gemv)
+      k.grid = {tiles(n, 64), heads, 1};
+    else
+      k.grid = {tiles(k.rows, 128), tiles(n, 128), heads};
+    k.alone = !gemv;
     k.parts = {1, k.grid[0] * k.grid[1] * k.grid[2]};
     k.args = {in(op.getInput(), gemv && n <= 64 ? kColumns : kWhole),
               in(op.getWeight()),
@@ -220,7 +233,8 @@ struct Table {
       k.args = {in(op.getInput(), kRows), in(op.getIds(), kRows), in(op.getWeight()),
                 out(op.getResult(), even(kBoth, n, 64))};
     } else {
-      k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 64), experts, 1};
+      k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 128), experts, 1};
+      k.alone = true;
       k.parts = {1, k.grid[0] * k.grid[1]};
       k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
                 out(op.getResult())};
@@ -284,6 +298,10 @@ struct Table {
     if (c % columns == 0)
       k.tiling = {columns, c};
     Split split = c % columns == 0 ? kBoth : kRows;
+    if (int64_t stretches = tiles(step.tokens, 64); stretches > 1) {
+      k.grid[2] = stretches, k.parts = {1, columns * step.sequences * stretches};
+      k.tiling = {}, split = kWhole;
+    }
     k.args = {step.sequences, in(op.getInput(), split), in(op.getWeight()),
               StateArg{op.getStateAttr()}, out(op.getResult(), split)};
     k.weightBytes = tensorBytes(typeOf(op.getWeight()));
@@ -339,8 +357,12 @@ struct Table {
     k.params = {code(op.getKey()), code(op.getApe()), dtypeCode(cache),
                 shapeOf(op.getKey())[1], shapeOf(op.getApe())[0]};
     k.rows = step.rows();
-    k.grid = {step.sequences, 1, 1}, k.parts = {step.sequences, 1};
-    k.args = {step.sequences, in(op.getKey(), kRows), in(op.getGate(), kRows),
+    int64_t pools = llvm::divideCeil(step.tokens, shapeOf(op.getApe())[0]);
+    k.grid = {step.sequences, tiles(pools, 16), 1}, k.parts = {step.sequences, 1};
+    Split split = kRows;
+    if (k.grid[1] > 1)
+      k.parts = {1, k.grid[0] * k.grid[1]}, split = kWhole;
+    k.args = {step.sequences, in(op.getKey(), split), in(op.getGate(), split),
               in(op.getApe()), StateArg{op.getTailAttr()}, StateArg{op.getStateAttr()}};
     k.weightBytes = tensorBytes(typeOf(op.getApe()));
     k.memoryBytes = 3 * tensorBytes(typeOf(op.getKey()));

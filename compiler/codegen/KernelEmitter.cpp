@@ -249,6 +249,12 @@ private:
   std::string out;
 };
 
+std::string parameters(kern::KernelOp kernel) {
+  return llvm::join(llvm::map_range(kernel.getParams(),
+                                    [](int64_t p) { return std::to_string(p); }),
+                    ", ");
+}
+
 bool isScalarOp(Operation *op) {
   return llvm::StringSwitch<bool>(op->getName().getStringRef())
       .Cases({"arith.constant", "arith.addf", "arith.subf", "arith.mulf",
@@ -290,12 +296,19 @@ private:
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
     const bool rows = kernel.getOp() == "rowwise";
+    StringRef name = kernel.getTemplateName();
+    const bool tile = !waiting && name.ends_with("Tile");
     body += llvm::formatv("{0}({1}, {2}, {3}, ",
-                          waiting ? "GLM_GROUP" : rows ? "GLM_ROWWISE" : "GLM_KERNEL",
+                          waiting ? "GLM_GROUP"
+                          : rows  ? "GLM_ROWWISE"
+                          : tile  ? "GLM_TILE"
+                                  : "GLM_KERNEL",
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
     if (waiting)
       body += llvm::formatv("{0}, ", waiting).str();
+    if (tile) // its template's k<Name>Rows, of the same parameters
+      body += ("(glm::kernel::k" + name + "Rows<" + parameters(kernel) + ">), ").str();
     body += llvm::formatv("{0})\n\n", function).str();
     kernels.push_back(kernel.getSymName().str());
   }
@@ -312,11 +325,7 @@ FailureOr<std::string> Unit::function(kern::KernelOp kernel) {
     // A template instance costs the compiler about as much as 8 rowwise bodies.
     work += 8;
     headers.insert(headerOf(kernel.getTemplateName()));
-    return (kernel.getTemplateName() + "<").str() +
-           llvm::join(llvm::map_range(kernel.getParams(),
-                                      [](int64_t p) { return std::to_string(p); }),
-                      ", ") +
-           ">";
+    return (kernel.getTemplateName() + "<" + parameters(kernel) + ">").str();
   }
   work += 1;
   headers.insert("glm/block.h");
