@@ -1,8 +1,8 @@
 // kpool.h - completes pools of P neighbouring index keys and keeps the rest.
 //
-// Grid: S, ceil(ceil(N / P) / 16). A block has 16 of the pools that the step can
-// complete in a sequence. Only the first of them can need the tail that the same
-// step overwrites, so its block does both.
+// Grid: S, ceil(ceil(N / P) / 16). A block has 16 of the pools that the step
+// can complete in a sequence. Only the first of them can need the tail that the
+// same step overwrites, so its block does both.
 //
 // Arguments: seqs, N, T, S, k XT [T, D], g XT [T, D], ape WT [P, D], tail base,
 // stride (slot: CT [P-1, 2, D] = (k, g)), pools base, stride (slot: CT

@@ -110,8 +110,10 @@ template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
 GLM_FN void HeadLinearTile(Block& block, const Args& args) {
   const DenseWeight<WT, n_stride, k_stride> weight = {
       At<WT>(args.Pointer(4), base + block.z * head_stride)};
-  LinearTileRows<XT, OT, H, Nout, K, kTileRows,
-                 base % 8 == 0 && head_stride % 8 == 0>(
+  // Neighbours along the outputs are read 8 at a time.
+  constexpr bool kAligned = base % 8 == 0 && head_stride % 8 == 0 &&
+                            (k_stride == 1 || Nout % 8 == 0);
+  LinearTileRows<XT, OT, H, Nout, K, kTileRows, kAligned>(
       block, args, weight, block.z, block.y * kTileOutputs,
       block.x * kTileRows);
 }

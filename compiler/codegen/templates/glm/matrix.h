@@ -21,7 +21,8 @@
 // Product stores y_row(r)[n] for those of the rows 0 .. rows - 1 with has(r),
 // and reads no others. `count` is at most kTileOutputs; y_row(r) is the address
 // of output n0. kEven: those addresses are even numbers of elements. kAligned:
-// those of the weight's rows are multiples of 16 bytes if their stride is.
+// those of the weight's rows are multiples of 16 bytes if their stride is, and
+// outputs that are neighbours in memory come in whole eights.
 #pragma once
 
 #include "glm/block.h"
@@ -49,8 +50,8 @@ GLM_FN void Multiply(Block& block, const Weight& weight, int64_t n0,
   }
 }
 
-// Rows of the tile that a block multiplies with a weight of `outputs`: few where
-// few outputs would leave a GPU without work.
+// Rows of the tile that a block multiplies with a weight of `outputs`: few
+// where few outputs would leave a GPU without work.
 constexpr int64_t RowsOfTile(int64_t outputs) {
   return outputs <= 32 ? 16 : outputs <= 1536 ? 64 : 128;
 }

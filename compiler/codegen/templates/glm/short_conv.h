@@ -1,8 +1,8 @@
 // short_conv.h - causal depthwise convolution over the rows of a sequence.
 //
-// Grid: columns, S, ceil(N / 64). A block has C / columns channels, at most 256,
-// of 64 tokens of one sequence; rows before the step come from the state, zeros
-// at position 0. The state is the first tokens' blocks' alone.
+// Grid: columns, S, ceil(N / 64). A block has C / columns channels, at most
+// 256, of 64 tokens of one sequence; rows before the step come from the state,
+// zeros at position 0. The state is the first tokens' blocks' alone.
 //
 // Arguments: seqs, N, T, S, x XT [T, C], w WT [C, kernel], state base, stride
 // (slot: XT [C, kernel-1], oldest first), y OT [T, C].

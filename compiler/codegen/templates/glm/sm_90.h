@@ -136,7 +136,9 @@ GLM_FN int PieceChunk(int) { return Lane() % 4; }
 // columns 2c and 2c + 1 are neighbours.
 inline constexpr int kSumRows = 2;
 inline constexpr int kSumColumns = 4;
-GLM_FN constexpr int SumIndex(int r, int c) { return c / 2 * 4 + r * 2 + c % 2; }
+GLM_FN constexpr int SumIndex(int r, int c) {
+  return c / 2 * 4 + r * 2 + c % 2;
+}
 
 // sums[r][c] += sum over the round's columns of a[r] b[c].
 GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
@@ -146,8 +148,9 @@ GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
   const Pairs first = __builtin_bit_cast(Pairs, b.of[0]);
   const Pairs second = __builtin_bit_cast(Pairs, b.of[1]);
   GLM_UNROLL for (int i = 0; i < 4; i += 2) {
-    MultiplyTiles(sums, TileOperand{low[i], high[i], low[i + 1], high[i + 1]},
-                  TileOperand{first[i], second[i], first[i + 1], second[i + 1]});
+    MultiplyTiles(
+        sums, TileOperand{low[i], high[i], low[i + 1], high[i + 1]},
+        TileOperand{first[i], second[i], first[i + 1], second[i + 1]});
   }
 }
 
@@ -191,8 +194,8 @@ template <int kCopies, int kStageBytes, int kRoom, class Copy, class Multiply>
 GLM_FN void RunStages(char* memory, int steps, Copy copy, Multiply multiply) {
   constexpr int kDepth = kSlots<kStageBytes, kRoom>;
   static_assert(kDepth >= 2, "one stage fills while another is read");
-  const uint32_t base = uint32_t(
-      reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) char*)memory));
+  const uint32_t base = uint32_t(reinterpret_cast<uintptr_t>(
+      (__attribute__((address_space(3))) char*)memory));
   const auto start = [&](int step, int slot) {
     if (step < steps) {
       GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
