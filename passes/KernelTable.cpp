@@ -37,6 +37,11 @@ struct Table {
   static constexpr int64_t kLeanRows = 4;
   // Heads of a block of attention, and blocks of a step that merge its parts.
   static constexpr int64_t kAttendHeads = 16, kMergeBlocks = 64;
+  // A block of the products of many rows has 128 outputs and so many rows: few
+  // where few outputs would leave a GPU without work.
+  static int64_t rowsOfTile(int64_t outputs) {
+    return outputs <= 32 ? 16 : outputs <= 1536 ? 64 : 128;
+  }
 
   model::StateOp state(FlatSymbolRefAttr name) {
     return symbols.lookup<model::StateOp>(name.getValue());
@@ -82,8 +87,12 @@ struct Table {
     k.templateName = gemv ? "Linear" : "LinearTile";
     // As templates/glm/linear.h has it: few long outputs are spread over more
     // blocks.
-    int64_t width = !gemv ? 64 : n <= 1024 && kk >= 2048 && !w.getEncoding() ? 8 : 32;
-    k.grid = {tiles(n, width), gemv ? 1 : tiles(k.rows, 128), 1};
+    int64_t width = n <= 1024 && kk >= 2048 && !w.getEncoding() ? 8 : 32;
+    if (gemv)
+      k.grid = {tiles(n, width), 1, 1};
+    else
+      k.grid = {tiles(k.rows, rowsOfTile(n)), tiles(n, 128), 1};
+    k.alone = !gemv; // stages of a tile fill the shared memory
     k.parts = {1, k.grid[0] * k.grid[1]};
     k.args = {in(op.getInput()), in(op.getWeight()),
               out(op.getResult(), gemv ? even(kColumns, n, width) : kWhole)};
@@ -137,7 +146,11 @@ struct Table {
                 t ? 1 : r, t ? r : 1, static_cast<int64_t>(op.getFirst()) * r};
     bool gemv = k.rows <= kGemvRows;
     k.templateName = gemv ? "HeadLinear" : "HeadLinearTile";
-    k.grid = {tiles(n, 64), heads, gemv ? 1 : tiles(k.rows, 128)};
+    if (gemv)
+      k.grid = {tiles(n, 64), heads, 1};
+    else
+      k.grid = {tiles(k.rows, 128), tiles(n, 128), heads};
+    k.alone = !gemv;
     k.parts = {1, k.grid[0] * k.grid[1] * k.grid[2]};
     k.args = {in(op.getInput(), gemv && n <= 64 ? kColumns : kWhole),
               in(op.getWeight()),
@@ -175,7 +188,8 @@ struct Table {
       k.args = {in(op.getInput(), kRows), in(op.getIds(), kRows), in(op.getWeight()),
                 out(op.getResult(), even(kBoth, n, 64))};
     } else {
-      k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 64), experts, 1};
+      k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 128), experts, 1};
+      k.alone = true;
       k.parts = {1, k.grid[0] * k.grid[1]};
       k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
                 out(op.getResult())};

@@ -28,6 +28,10 @@ KernelChoice passes::shortConvKernel(model::ShortConvOp op, const StepShape &ste
   if (c % columns == 0)
     k.tiling = {columns, c};
   Split split = c % columns == 0 ? kBoth : kRows;
+  if (int64_t stretches = tiles(step.tokens, 64); stretches > 1) {
+    k.grid[2] = stretches, k.parts = {1, columns * step.sequences * stretches};
+    k.tiling = {}, split = kWhole;
+  }
   k.args = {step.sequences, in(op.getInput(), split), in(op.getWeight()),
             StateArg{op.getStateAttr()}, out(op.getResult(), split)};
   k.weightBytes = tensorBytes(typeOf(op.getWeight()));
@@ -87,8 +91,12 @@ KernelChoice passes::kpoolKernel(model::KPoolOp op, const StepShape &step,
   k.params = {code(op.getKey()), code(op.getApe()), dtypeCode(cache),
               shapeOf(op.getKey())[1], shapeOf(op.getApe())[0]};
   k.rows = step.rows();
-  k.grid = {step.sequences, 1, 1}, k.parts = {step.sequences, 1};
-  k.args = {step.sequences, in(op.getKey(), kRows), in(op.getGate(), kRows),
+  int64_t pools = llvm::divideCeil(step.tokens, shapeOf(op.getApe())[0]);
+  k.grid = {step.sequences, tiles(pools, 16), 1}, k.parts = {step.sequences, 1};
+  Split split = kRows;
+  if (k.grid[1] > 1)
+    k.parts = {1, k.grid[0] * k.grid[1]}, split = kWhole;
+  k.args = {step.sequences, in(op.getKey(), split), in(op.getGate(), split),
             in(op.getApe()), StateArg{op.getTailAttr()}, StateArg{op.getStateAttr()}};
   k.weightBytes = tensorBytes(typeOf(op.getApe()));
   k.memoryBytes = 3 * tensorBytes(typeOf(op.getKey()));

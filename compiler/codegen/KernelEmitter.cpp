@@ -15,6 +15,12 @@ using namespace glm::codegen;
 
 namespace {
 
+std::string parameters(kern::KernelOp kernel) {
+  return llvm::join(llvm::map_range(kernel.getParams(),
+                                    [](int64_t p) { return std::to_string(p); }),
+                    ", ");
+}
+
 bool isScalarOp(Operation *op) {
   return llvm::StringSwitch<bool>(op->getName().getStringRef())
       .Cases({"arith.constant", "arith.addf", "arith.subf", "arith.mulf",
@@ -56,18 +62,21 @@ private:
   /// `waiting`: blocks that hold their place while they wait for others.
   void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
              StringRef function) {
-    StringRef op = kernel.getOp();
-    const bool group = op == "group";
-    StringRef macro = llvm::StringSwitch<StringRef>(op)
-                          .Case("group", "GLM_GROUP")
-                          .Case("rowwise", "GLM_ROWWISE")
-                          .Case("sparse_attention", "GLM_PAIRED")
-                          .Default("GLM_KERNEL");
+    StringRef op = kernel.getOp(), name = kernel.getTemplateName();
+    const bool group = op == "group", tile = name.ends_with("Tile");
+    StringRef macro = tile ? "GLM_TILE"
+                           : llvm::StringSwitch<StringRef>(op)
+                                 .Case("group", "GLM_GROUP")
+                                 .Case("rowwise", "GLM_ROWWISE")
+                                 .Case("sparse_attention", "GLM_PAIRED")
+                                 .Default("GLM_KERNEL");
     body += llvm::formatv("{0}({1}, {2}, {3}, ", macro,
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
     if (group)
       body += llvm::formatv("{0}, ", waiting).str();
+    if (tile) // its template's k<Name>Rows, of the same parameters
+      body += ("(glm::kernel::k" + name + "Rows<" + parameters(kernel) + ">), ").str();
     body += llvm::formatv("{0})\n\n", function).str();
     kernels.push_back(kernel.getSymName().str());
   }
@@ -84,11 +93,7 @@ FailureOr<std::string> Unit::function(kern::KernelOp kernel) {
     // A template instance costs the compiler about as much as 8 rowwise bodies.
     work += 8;
     headers.insert(headerOf(kernel.getTemplateName()));
-    return (kernel.getTemplateName() + "<").str() +
-           llvm::join(llvm::map_range(kernel.getParams(),
-                                      [](int64_t p) { return std::to_string(p); }),
-                      ", ") +
-           ">";
+    return (kernel.getTemplateName() + "<" + parameters(kernel) + ">").str();
   }
   work += 1;
   headers.insert("glm/block.h");

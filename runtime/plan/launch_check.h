@@ -58,6 +58,7 @@ class LaunchCheck {
     return uint64_t{entry_.sequences()} * entry_.tokens();
   }
   uint64_t sequences() const { return entry_.sequences(); }
+  uint64_t tokens() const { return entry_.tokens(); }  // a sequence
   // The bits of argument `arg`; 0 when it is no scalar.
   uint64_t Value(uint32_t arg) const;
   uint64_t Param(uint32_t index) const;

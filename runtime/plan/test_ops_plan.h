@@ -65,11 +65,11 @@ class OpsPlanBuilder {
            {At("ids"), W("table", {8, 6}), Out("x", {t, 6})});
     RowwiseLaunch(rows);
     Launch("linear", few ? "Linear" : "LinearTile", {0, 1, 0, 70, 6},
-           {few ? 3u : 2u, few ? 1u : (rows + 127) / 128, 1},
+           {few ? 3u : (rows + 63) / 64, 1, 1},
            {At("y"), W("w", {70, 6}), Out("z", {t, 70})});
     Launch("head_linear", few ? "HeadLinear" : "HeadLinearTile",
            {0, 1, 0, 2, 5, 3, 15, 3, 1, 0},
-           {1, 2, few ? 1u : (rows + 127) / 128},
+           {few ? 1u : (rows + 127) / 128, few ? 2u : 1u, few ? 1u : 2u},
            {At("x"), W("wh", {10, 3}), Out("h", {t, 2, 5})});
     Launch("top_k", "TopK", {2, 0}, {rows, 1, 1},
            {At("z"), S(70), Out("experts", {t, 2}, DType::I32)});
@@ -83,7 +83,8 @@ class OpsPlanBuilder {
            {At("x"), W("wp", {5, 6}), Out("p", {t, 3, 5})});
     Launch("sum_parts", "SumParts", {0, 3, 5}, {rows, 1, 1},
            {At("p"), Out("ps", {t, 5})});
-    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4, 2}, {2, sequences, 1},
+    Launch("short_conv", "ShortConv", {0, 1, 0, 6, 4, 2},
+           {2, sequences, (tokens + 63) / 64},
            {S(sequences), At("x"), W("wc", {6, 4}),
             State("window", DType::F32, {6, 3}), S(256), Out("c", {t, 6})});
     Launch("delta_rule", few ? "DeltaRule" : "DeltaRuleChunk", {0, 0, 2, 3, 3},
@@ -92,7 +93,8 @@ class OpsPlanBuilder {
             State("delta", DType::F32, {2, 3, 3}), S(256), Out("o", {t, 6})});
     Launch("latent_append", "LatentAppend", {0, 1, 6}, {rows, 1, 1},
            {At("x"), State("latent", DType::BF16, {16, 6}), S(256)});
-    Launch("kpool", "KPool", {0, 1, 1, 6, 4}, {sequences, 1, 1},
+    Launch("kpool", "KPool", {0, 1, 1, 6, 4},
+           {sequences, (tokens + 63) / 64, 1},
            {S(sequences), At("x"), At("y"), W("ape", {4, 6}),
             State("tail", DType::BF16, {3, 2, 6}), S(256),
             State("pools", DType::BF16, {4, 6}), S(256)});
@@ -116,11 +118,11 @@ class OpsPlanBuilder {
     Launch("sinkhorn", "Sinkhorn", {2, 3}, {rows, 1, 1},
            {At("x"), S(0x3f800000), Out("s", {t, 2, 2})});
     Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 3, 8},
-           {1, few ? 1u : (rows + 127) / 128, 1},
+           {few ? 1u : (rows + 15) / 16, 1, 1},
            {At("y"), W("w4", {9, 6}, WeightForm::DENSE_GPTQ4, 8),
             Out("z4", {t, 9})});
     Launch("linear", few ? "Linear" : "LinearTile", {0, 2, 0, 9, 6, 4, 16},
-           {1, few ? 1u : (rows + 127) / 128, 1},
+           {few ? 1u : (rows + 15) / 16, 1, 1},
            {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
             Out("z8", {t, 9})});
     rows_ = 2, head_ = true;

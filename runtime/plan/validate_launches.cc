@@ -34,6 +34,11 @@ void GatherRows(LaunchCheck& l) {
   l.Grid(l.rows());
 }
 
+// Rows of a block of LinearTile.
+uint64_t RowsOfTile(uint64_t outputs) {
+  return outputs <= 32 ? 16 : outputs <= 1536 ? 64 : 128;
+}
+
 void Linear(LaunchCheck& l) {
   const uint64_t outputs = l.Param(3), columns = l.Param(4);
   l.Input(3, l.Param(0), Product({l.rows(), columns}));
@@ -44,7 +49,7 @@ void Linear(LaunchCheck& l) {
   }
   l.Output(5, l.Param(2), Product({l.rows(), outputs}));
   if (Named(l, "LinearTile")) {
-    l.Grid(Tiles(outputs, 64), Tiles(l.rows(), 128));
+    l.Grid(Tiles(l.rows(), RowsOfTile(outputs)), Tiles(outputs, 128));
   } else {
     const bool narrow = outputs <= 1024 && columns >= 2048 &&
                         SizeOf(l.kernel().params()) == 5;
@@ -83,8 +88,11 @@ void HeadLinear(LaunchCheck& l) {
   l.Input(3, l.Param(0), Product({l.rows(), heads, columns}));
   l.DenseWeight(4, l.Param(1), CheckedAdd(last, 1).value_or(last));
   l.Output(5, l.Param(2), Product({l.rows(), heads, outputs}));
-  l.Grid(Tiles(outputs, 64), heads,
-         Named(l, "HeadLinearTile") ? Tiles(l.rows(), 128) : 1);
+  if (Named(l, "HeadLinearTile")) {
+    l.Grid(Tiles(l.rows(), 128), Tiles(outputs, 128), heads);
+  } else {
+    l.Grid(Tiles(outputs, 64), heads);
+  }
 }
 
 void ExpertLinear(LaunchCheck& l) {
@@ -97,7 +105,11 @@ void ExpertLinear(LaunchCheck& l) {
   l.ExpertTable(5, l.Param(1), l.Param(2), experts, outputs, columns,
                 l.Param(8));
   l.Output(6, l.Param(3), Product({choices, outputs}));
-  l.Grid(Tiles(outputs, 64), Named(l, "ExpertLinearTile") ? experts : choices);
+  if (Named(l, "ExpertLinearTile")) {
+    l.Grid(Tiles(outputs, 128), experts);
+  } else {
+    l.Grid(Tiles(outputs, 64), choices);
+  }
 }
 
 void ShortConv(LaunchCheck& l) {
@@ -113,7 +125,7 @@ void ShortConv(LaunchCheck& l) {
   if (columns < Tiles(channels, 256) || columns > channels) {
     l.Fail(4, columns, " blocks for ", channels, " channels");
   }
-  l.Grid(columns, l.sequences());
+  l.Grid(columns, l.sequences(), Tiles(l.tokens(), 64));
 }
 
 void DeltaRule(LaunchCheck& l) {
@@ -154,7 +166,8 @@ void KPool(LaunchCheck& l) {
   l.DenseWeight(6, l.Param(1), Product({pool, width}));
   l.Slot(7, l.Param(2), Product({std::max<uint64_t>(pool, 1) - 1, 2, width}));
   l.Slot(9, l.Param(2), Product({Pools(l, pool), width}));
-  l.Grid(l.sequences());
+  l.Grid(l.sequences(),
+         Tiles(Tiles(l.tokens(), std::max<uint64_t>(pool, 1)), 16));
 }
 
 void IndexScores(LaunchCheck& l) {

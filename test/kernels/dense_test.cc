@@ -27,14 +27,17 @@ std::vector<Batch> Batches() {
 
 // ------------------------------------------------------------------- linear
 
+std::vector<int64_t> LinearGrid(int64_t outputs, int64_t rows, bool tile) {
+  if (!tile) return {CeilDiv(outputs, 32)};
+  return {CeilDiv(rows, kernel::RowsOfTile(outputs)), CeilDiv(outputs, 128)};
+}
+
 void CheckLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
                  bool tile) {
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
     const int64_t outputs = p[3], columns = p[4];
-    const auto grid = tile ? std::vector<int64_t>{CeilDiv(outputs, 64),
-                                                  CeilDiv(batch.rows(), 128)}
-                           : std::vector<int64_t>{CeilDiv(outputs, 32)};
+    const auto grid = LinearGrid(outputs, batch.rows(), tile);
     KernelCase("linear", entry, p, grid)
         .Rows(batch)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
@@ -61,12 +64,25 @@ TEST(Linear, F32Weights) {
   CheckLinear(linear_f32_tile, linear_f32_tile_params, true);
 }
 
+// Tiles of 16 rows, whose columns the waves of a GPU share; of 64; of 128. Odd
+// ends of rows, outputs and columns.
+TEST(Linear, TilesOfFewOutputs) {
+  CheckLinear(linear_narrow_tile, linear_narrow_tile_params, true);
+}
+TEST(Linear, TilesOfSomeOutputs) {
+  CheckLinear(linear_mid_tile, linear_mid_tile_params, true);
+  CheckLinear(linear_long_tile, linear_long_tile_params, true);
+}
+TEST(Linear, TilesOfManyOutputs) {
+  CheckLinear(linear_wide_tile, linear_wide_tile_params, true);
+}
+
 // ------------------------------------------------------- linear, quantised
 
 // Forms 3 (int4) and 4 (int8). Memory of codes, 16-byte aligned as the plan
 // keeps it, and scales of both signs.
 struct Coded {
-  alignas(16) std::array<uint8_t, 128 << 10> codes;
+  alignas(16) std::array<uint8_t, 256 << 10> codes;
   int64_t size;  // bytes of codes
   Memory scales;
   std::vector<float> values;
@@ -107,9 +123,7 @@ void CheckCoded(KernelCase::Entry entry, const std::vector<int64_t>& p,
   const int64_t outputs = p[3], columns = p[4];
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
-    const auto grid = tile ? std::vector<int64_t>{CeilDiv(outputs, 64),
-                                                  CeilDiv(batch.rows(), 128)}
-                           : std::vector<int64_t>{CeilDiv(outputs, 32)};
+    const auto grid = LinearGrid(outputs, batch.rows(), tile);
     KernelCase("linear", entry, p, grid)
         .Reachable(coded->codes.data(), coded->size)
         .Reachable(coded->scales.bytes.data(), coded->scales.bytes.size())
@@ -134,6 +148,12 @@ TEST(LinearInt4, OddSizes) {
 TEST(LinearInt4, SmallGroups) {
   CheckCoded(linear_q4_small, linear_q4_small_params, false);
   CheckCoded(linear_q4_small_tile, linear_q4_small_tile_params, true);
+}
+TEST(LinearInt4, TilesOfManyOutputs) {
+  CheckCoded(linear_q4_wide_tile, linear_q4_wide_tile_params, true);
+}
+TEST(LinearInt8, TilesOfManyOutputs) {
+  CheckCoded(linear_q8_wide_tile, linear_q8_wide_tile_params, true);
 }
 TEST(LinearInt8, WholeGroups) {
   CheckCoded(linear_q8, linear_q8_params, false);
@@ -201,12 +221,14 @@ void CheckHeadLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
     const int64_t heads = p[3], outputs = p[4], columns = p[5];
-    KernelCase(
-        "head_linear", entry, p,
-        {CeilDiv(outputs, 64), heads, tile ? CeilDiv(batch.rows(), 128) : 1})
+    const auto grid =
+        tile ? std::vector<int64_t>{CeilDiv(batch.rows(), 128),
+                                    CeilDiv(outputs, 128), heads}
+             : std::vector<int64_t>{CeilDiv(outputs, 64), heads};
+    KernelCase("head_linear", entry, p, grid)
         .Rows(batch)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * heads * columns, 1)))
-        .Tensor(Random(p[1], 3 * 94 * 40, 2))
+        .Tensor(Random(p[1], heads * p[6], 2))
         .Tensor(Memory(p[2], batch.rows() * heads * outputs))
         .Check();
   }
@@ -219,6 +241,10 @@ TEST(HeadLinear, RowsOfTheWeight) {
 TEST(HeadLinear, ColumnsOfTheWeight) {
   CheckHeadLinear(head_columns, head_columns_params, false);
   CheckHeadLinear(head_columns_tile, head_columns_tile_params, true);
+}
+
+TEST(HeadLinear, TilesOfColumns) {
+  CheckHeadLinear(head_wide_tile, head_wide_tile_params, true);
 }
 
 // ------------------------------------------------------------ expert_linear
@@ -265,33 +291,64 @@ Experts MakeExperts(const std::vector<int64_t>& p) {
   return made;
 }
 
+// Mostly expert 1, some of each other, some of none.
+std::vector<int32_t> MostlyOne(int64_t places, int64_t experts) {
+  std::vector<int32_t> ids(places);
+  for (int64_t i = 0; i < places; ++i) {
+    ids[i] = i % 3 == 0 ? 1 : int32_t(i * 7 % (experts + 2)) - 1;
+  }
+  return ids;
+}
+
+void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                  bool tile, const Experts& experts, const Batch& batch,
+                  const std::vector<int32_t>& ids) {
+  SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+  const int64_t top_k = p[5], outputs = p[6], columns = p[7];
+  const int64_t places = batch.rows() * top_k;
+  KernelCase c("expert_linear", entry, p,
+               {CeilDiv(outputs, tile ? 128 : 64), tile ? p[4] : places});
+  for (const Memory& m : experts.scales) {
+    c.Reachable(m.bytes.data(), m.bytes.size());
+  }
+  for (const std::vector<int32_t>& w : experts.words) {
+    c.Reachable(w.data(), w.size() * sizeof(int32_t));
+  }
+  c.Rows(batch)
+      .Tensor(batch.Poisoned(
+          Random(p[0], (p[9] ? places : batch.rows()) * columns, 1)))
+      .Ints(ids)
+      .Table(experts.table, experts.values)
+      .Tensor(Memory(p[3], places * outputs))
+      .Check();
+}
+
 void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
                   bool tile) {
   const Experts experts = MakeExperts(p);
   for (const Batch& batch : Batches()) {
-    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
-    const int64_t top_k = p[5], outputs = p[6], columns = p[7];
-    const int64_t places = batch.rows() * top_k;
-    std::vector<int32_t> ids(places);
-    for (int64_t i = 0; i < places; ++i) {
-      // Mostly expert 1, some of each other, some of none.
-      ids[i] = i % 3 == 0 ? 1 : int32_t(i * 7 % (p[4] + 2)) - 1;
-    }
-    KernelCase c("expert_linear", entry, p,
-                 {CeilDiv(outputs, 64), tile ? p[4] : places});
-    for (const Memory& m : experts.scales) {
-      c.Reachable(m.bytes.data(), m.bytes.size());
-    }
-    for (const std::vector<int32_t>& w : experts.words) {
-      c.Reachable(w.data(), w.size() * sizeof(int32_t));
-    }
-    c.Rows(batch)
-        .Tensor(batch.Poisoned(
-            Random(p[0], (p[9] ? places : batch.rows()) * columns, 1)))
-        .Ints(ids)
-        .Table(experts.table, experts.values)
-        .Tensor(Memory(p[3], places * outputs))
-        .Check();
+    CheckExperts(entry, p, tile, experts, batch,
+                 MostlyOne(batch.rows() * p[5], p[4]));
+  }
+}
+
+// Experts with 0, 1, 65 and 200 rows, and places of none: a list that takes
+// several tiles, at places beyond what one look at the ids finds.
+TEST(ExpertLinear, ListsOfManyLengths) {
+  const auto& p = expert_many_tile_params;
+  const Experts experts = MakeExperts(p);
+  for (const Batch& batch : {Batch::Whole(800), Batch::Ragged(4, 200)}) {
+    std::vector<int32_t> ids(batch.rows() * p[5], -1);
+    const auto choose = [&](int64_t from, int64_t count, int32_t expert) {
+      for (int64_t i = 0; i < count; ++i) ids[from + i * 3] = expert;
+    };
+    choose(2399, 1, 1);
+    choose(3, 65, 2);
+    choose(1, 200, 3);
+    choose(1201, 200, 3);
+    choose(2, 64, 0);
+    choose(2000, 7, int32_t(p[4]));
+    CheckExperts(expert_many_tile, p, true, experts, batch, ids);
   }
 }
 

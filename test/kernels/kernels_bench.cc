@@ -61,7 +61,8 @@ void Linear(benchmark::State& state, Entry entry, bool tile) {
   std::vector<float> y(rows * kOutputs);
   Time(state, entry,
        {0, rows, rows, Word(x.data()), Word(w.data()), Word(y.data())},
-       tile ? std::vector<uint32_t>{kOutputs / 64, uint32_t(CeilDiv(rows, 128))}
+       tile ? std::vector<uint32_t>{uint32_t(CeilDiv(rows, 128)),
+                                    kOutputs / 128}
             : std::vector<uint32_t>{kOutputs / 32},
        2.0 * kOutputs * kColumns, 2.0 * rows * kOutputs * kColumns);
 }
@@ -89,7 +90,8 @@ void Experts(benchmark::State& state, Entry entry, bool tile) {
   Time(state, entry,
        {0, rows, rows, Word(x.data()), Word(ids.data()), Word(table.data()),
         Word(y.data())},
-       {kSize / 64, tile ? kExperts : uint32_t(rows * kTopK)},
+       {kSize / (tile ? 128 : 64),
+        tile ? kExperts : uint32_t(rows * kTopK)},
        0.5 * kExperts * kSize * kSize, 2.0 * rows * kTopK * kSize * kSize);
 }
 BENCHMARK_CAPTURE(Experts, gemv, experts, false)->Arg(1);

@@ -55,7 +55,8 @@ void CheckConv(KernelCase::Entry entry, const std::vector<int64_t>& p) {
     const Memory state =
         batch.table[1] == 0 ? Memory(p[0], batch.slots() * channels * past, NAN)
                             : Random(p[0], batch.slots() * channels * past, 3);
-    KernelCase("short_conv", entry, p, {p[5], batch.sequences})
+    KernelCase("short_conv", entry, p,
+               {p[5], batch.sequences, CeilDiv(batch.tokens, 64)})
         .Rows(batch)
         .Integer(batch.sequences)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * channels, 1)))
@@ -94,7 +95,8 @@ TEST(LatentAppend, WritesOnlyItsRows) {
 TEST(KPool, AnyPositionAndLength) {
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE(Name(batch));
-    KernelCase("kpool", pool_bf16, pool_bf16_params, {batch.sequences})
+    KernelCase("kpool", pool_bf16, pool_bf16_params,
+               {batch.sequences, CeilDiv(CeilDiv(batch.tokens, 4), 16)})
         .Rows(batch)
         .Integer(batch.sequences)
         .Tensor(batch.Poisoned(Random(F32, batch.rows() * 36, 1)))
@@ -132,14 +134,15 @@ TEST(KPool, ChunksDoNotMatter) {
           0,
           reinterpret_cast<uint64_t>(pools.bytes.data()),
           0};
-      const uint32_t grid[] = {1, 1, 1};
+      const uint32_t grid[] = {1, uint32_t(CeilDiv(CeilDiv(length, 4), 16)), 1};
       Visible visible;
       visible.Add(seqs, sizeof seqs);
       for (const Memory* m :
            std::initializer_list<const Memory*>{&k, &g, &ape, &tail, &pools}) {
         visible.Add(m->bytes.data(), m->bytes.size());
       }
-      LaunchKernel(pool_f32, words, grid, 0, 1, visible, uint32_t(position));
+      LaunchKernel(pool_f32, words, grid, 0, grid[1], visible,
+                   uint32_t(position));
       position += length;
     }
     return pools.bytes;

@@ -107,7 +107,7 @@ func.func @again(%x: tensor<1x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<1x
 }
 
 // CHECK-LABEL: func.func @many
-// CHECK:         kern.launch @LinearTile_1_1_0_64_16 grid [1, 2, 1]
+// CHECK:         kern.launch @LinearTile_1_1_0_64_16 grid [4, 1, 1]
 func.func @many(%x: tensor<256x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<256x64xf32>
     attributes {glm.sequences = 1 : i64, glm.tokens = 256 : i64} {
   %w = glm.get_weight @w : tensor<64x16xbf16>
@@ -276,13 +276,35 @@ func.func @uneven(%x: tensor<8x16xbf16>, %seqs: tensor<8x4xi32>, %rows: tensor<8
 }
 
 // CHECK-LABEL: func.func @tiles
-// CHECK:         kern.launch @LinearTile_1_1_0_40_16 grid [1, 2, 1]
-// CHECK-SAME:      parts = array<i64: 1, 2>, splits = array<i64: 0, 0, 0, 0, 0, 0>
+// CHECK:         kern.launch @LinearTile_1_1_0_40_16 grid [4, 1, 1]
+// CHECK-SAME:      writes [5] {alone,
+// CHECK-SAME:      parts = array<i64: 1, 4>, splits = array<i64: 0, 0, 0, 0, 0, 0>
 func.func @tiles(%x: tensor<256x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<256x40xf32>
     attributes {glm.sequences = 1 : i64, glm.tokens = 256 : i64} {
   %w = glm.get_weight @w : tensor<40x16xbf16>
   %0 = glm.linear %x, %w : (tensor<256x16xbf16>, tensor<40x16xbf16>) -> tensor<256x40xf32>
   return %0 : tensor<256x40xf32>
+}
+
+// Rows of a tile: 16 for few outputs, 128 for many.
+glm.weight @few : tensor<24x16xbf16>
+// CHECK-LABEL: func.func @few_outputs
+// CHECK:         kern.launch @LinearTile_1_1_0_24_16 grid [17, 1, 1]
+func.func @few_outputs(%x: tensor<260x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<260x24xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 260 : i64} {
+  %w = glm.get_weight @few : tensor<24x16xbf16>
+  %0 = glm.linear %x, %w : (tensor<260x16xbf16>, tensor<24x16xbf16>) -> tensor<260x24xf32>
+  return %0 : tensor<260x24xf32>
+}
+
+glm.weight @most : tensor<1600x16xbf16>
+// CHECK-LABEL: func.func @most_outputs
+// CHECK:         kern.launch @LinearTile_1_1_0_1600_16 grid [3, 13, 1]
+func.func @most_outputs(%x: tensor<260x16xbf16>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<260x1600xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 260 : i64} {
+  %w = glm.get_weight @most : tensor<1600x16xbf16>
+  %0 = glm.linear %x, %w : (tensor<260x16xbf16>, tensor<1600x16xbf16>) -> tensor<260x1600xf32>
+  return %0 : tensor<260x1600xf32>
 }
 
 // -----

@@ -16,6 +16,7 @@
 //   Row<N>                   N floats spread over the block, `row[slot]`
 //   Each<N>(block, f)        f(i, slot) for i in [0, N); a barrier at the end
 //   Each(block, n, f)        f(i), n known at run time
+//   EachOf<N>(block, n, f)   f(row, i), rows 0 .. n - 1, i in [0, N), in one loop
 //   Stage<M, N>(block, load, store)  store(i, j, load(i, j)) for a matrix
 //                            [M, N]; loads of a GPU are under way together
 //   Sum<N>, Max<N>(block, f) reduction of f(i, slot), the same for all; Max
@@ -37,14 +38,17 @@
 //   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
 //   Attend                   attention of a few heads, attend.h
-//   Dots, StretchDots, Mix, Gemv, TileMatmul   products, matrix.h; the layout of their
-//                            fragments and tiles is private to the target
+//   Dots, StretchDots, Mix, Gemv, TileMatmul, Product   products, matrix.h; the
+//                            layout of their fragments and tiles is private to
+//                            the target
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
 //                            with the registers of many blocks a unit
 //   GLM_MEMBER               stands before a function that groups call for a block
 //   GLM_PAIRED(name, threads, arg_count, body)   the same of a kernel whose two
 //                            blocks a unit work while the other waits
+//   GLM_TILE(name, threads, arg_count, rows, body)   the same of a tile's product
+//                            (matrix.h), by the rows of the tile
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

@@ -3,7 +3,7 @@
 //
 // Grids, any T:
 //   ExpertLinear      ceil(Nout / 64), T * top_k   when T * top_k <= E
-//   ExpertLinearTile  ceil(Nout / 64), E           when experts serve many rows
+//   ExpertLinearTile  ceil(Nout / 128), E          when experts serve many rows
 //
 // Arguments: seqs, N, T, x [T, K] or [T, top_k, K], ids I32 [T, top_k],
 // table uint64 [E] (EXPERTS_DENSE) or [E, 2] (EXPERTS_GPTQ4), y [T, top_k,
@@ -53,54 +53,51 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
       });
 }
 
+// Rows of a tile, for GLM_TILE: parameters are those of the kernel.
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot>
+inline constexpr int64_t kExpertLinearTileRows = 64;
+
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
 GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
+  constexpr int64_t kRows = 64;
   const Sequences sequences(args);
   const void* x = args.Pointer(3);
   const int32_t* ids = static_cast<const int32_t*>(args.Pointer(4));
   void* y = args.Pointer(6);
   const int64_t places = args.Integer(2) * top_k;
   const int64_t expert = block.y;
-  const int64_t n0 = block.x * kTileN;
-  const int64_t count = Least(kTileN, Nout - n0);
-  GLM_SHARED(int32_t, chosen, kTileRows);
+  const int64_t n0 = block.x * kTileOutputs;
+  const int64_t count = Least(kTileOutputs, Nout - n0);
 
-  // 1. The places that chose this expert, kTileRows at a time: one unpacking of
-  //    the weight's tile serves them all.
-  for (int64_t from = 0; from < places;) {
-    const int64_t rows = Compact(
-        block, from, places, kTileRows,
-        [&](int64_t place) {
-          return ids[place] == expert && sequences.Valid(place / top_k);
-        },
-        chosen);
-    Multiply<XT, K, kTileN, kTileRows>(
-        block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count,
-        rows,
-        [&](int64_t r) {
-          return At<XT>(x, (per_slot ? chosen[r] : chosen[r] / top_k) * K);
-        },
-        [&](int64_t r, int64_t n, float v) {
-          Store<OT>(y, chosen[r] * Nout + n0 + n, v);
-        });
-  }
-
-  // 2. Places without an expert are the work of expert 0's blocks.
-  if (expert != 0) return;
-  for (int64_t from = 0; from < places;) {
-    const int64_t rows = Compact(
-        block, from, places, kTileRows,
-        [&](int64_t place) {
-          return (ids[place] < 0 || ids[place] >= E) &&
-                 sequences.Valid(place / top_k);
-        },
-        chosen);
-    for (int64_t r = 0; r < rows; ++r) {
-      Each(block, count,
-           [&](int64_t n) { Store<OT>(y, chosen[r] * Nout + n0 + n, 0.0f); });
-    }
-  }
+  // Places without an expert are the work of expert 0's blocks.
+  EachChosen<kRows>(
+      block, ids, places,
+      [&](int64_t place, int32_t id) {
+        return (id == expert || (expert == 0 && (id < 0 || id >= E))) &&
+               sequences.Valid(uint32_t(place) / uint32_t(top_k));
+      },
+      [&](const int32_t* chosen, int64_t rows) GLM_INLINE {
+        const auto row = [&](int64_t r) {
+          return per_slot ? chosen[r] : uint32_t(chosen[r]) / uint32_t(top_k);
+        };
+        const auto has = [&](int64_t r) {
+          return expert != 0 || ids[chosen[r]] == 0;
+        };
+        Product<XT, OT, K, kRows, Nout % 2 == 0, true>(
+            block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0,
+            count, rows, has,
+            [&](int64_t r) { return At<XT>(x, row(r) * K); },
+            [&](int64_t r) { return At<OT>(y, chosen[r] * Nout + n0); });
+        if (expert != 0) return;
+        for (int64_t r = 0; r < rows; ++r) {
+          if (has(r)) continue;
+          Each(block, count, [&](int64_t n) {
+            Store<OT>(y, chosen[r] * Nout + n0 + n, 0.0f);
+          });
+        }
+      });
 }
 
 }  // namespace glm::kernel

@@ -14,6 +14,8 @@
 #define GLM_BLOCKS_WAITING(waiting) ((waiting) / 64 + 1)
 // A row's work waits for memory: 16 waves a SIMD, 96 registers a lane.
 #define GLM_BLOCKS_OF_ROWS 4
+// 8 waves a SIMD, 192 registers a lane: the sums of a tile and two operands.
+#define GLM_BLOCKS_OF_TILE(rows) 2
 
 namespace glm::kernel {
 
@@ -180,6 +182,92 @@ GLM_FN void MultiplyCodes(CodeSums (&sums)[kCodeTiles], Word4 words,
     MultiplyTiles(sums[tile], CodeValues(words[tile]),
                   __builtin_bit_cast(TileOperand, columns));
   }
+}
+
+// --------------------------------------------- 32 columns of a 16 x 16 tile
+
+// 8 neighbouring columns of a row of bf16.
+typedef uint16_t Piece __attribute__((ext_vector_type(8)));
+
+// A lane's operands for 32 columns, taken in kRounds rounds: of[i] is the 8
+// columns 8 * PieceChunk(round) .. of row PieceRow(i).
+inline constexpr int kRounds = 2;
+inline constexpr int kPieces = 1;
+struct Pieces {
+  Piece of[kPieces];
+};
+GLM_FN int PieceRow(int) { return Lane() % 16; }
+GLM_FN int PieceChunk(int round) { return Lane() / 16 + 2 * round; }
+
+// Element SumIndex(r, c) of a lane's TileSums is its r-th row, c-th column.
+inline constexpr int kSumRows = 8;
+inline constexpr int kSumColumns = 1;
+GLM_FN constexpr int SumIndex(int r, int) { return r; }
+
+// sums[r][c] += sum over the round's columns of a[r] b[c].
+GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
+  MultiplyTiles(sums, __builtin_bit_cast(TileOperand, a.of[0]),
+                __builtin_bit_cast(TileOperand, b.of[0]));
+}
+
+// The values -8 .. 7 of 8 codes of 4 bits, exactly.
+GLM_FN Piece CodePiece(uint32_t word) {
+  Piece v;
+  GLM_UNROLL for (int i = 0; i < 8; ++i) {
+    const float value = float(int32_t(word >> (4 * i) & 15u) - 8);
+    v[i] = uint16_t(__builtin_bit_cast(uint32_t, value) >> 16);
+  }
+  return v;
+}
+
+// ------------------------------------------------------ stages of a product
+
+// A copy of 16 bytes to `to` of a stage, of zeros unless `read`; none at all
+// unless `exists`.
+struct Copy16 {
+  const void* from;
+  int to;
+  bool exists;
+  bool read;
+};
+
+// Stages of shared memory: one fills while another is read.
+template <int kStageBytes, int kRoom>
+inline constexpr int kSlots = 2;
+
+// multiply(stage, step) for the steps 0 .. steps - 1 in order, after the copies
+// copy(i, step), i < kCopies, have filled the stage. The next step's data is in
+// registers or under way there meanwhile.
+template <int kCopies, int kStageBytes, int kRoom, class Copy, class Multiply>
+GLM_FN void RunStages(char* memory, int steps, Copy copy, Multiply multiply) {
+  Piece flying[kCopies];
+  const auto take = [&](int step) {
+    GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
+      const Copy16 c = copy(i, step);
+      flying[i] = uint16_t(0);
+      if (c.exists && c.read) flying[i] = *static_cast<const Piece*>(c.from);
+    }
+  };
+  const auto land = [&](int step, int slot) {
+    GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
+      const Copy16 c = copy(i, step);
+      if (c.exists) {
+        *reinterpret_cast<Piece*>(memory + slot * kStageBytes + c.to) =
+            flying[i];
+      }
+    }
+  };
+  take(0);
+  land(0, 0);
+  if (steps > 1) take(1);
+#pragma nounroll
+  for (int step = 0; step < steps; ++step) {
+    Barrier();  // this stage is there, and the one before it is read
+    if (step + 1 < steps) land(step + 1, (step + 1) % 2);
+    if (step + 2 < steps) take(step + 2);
+    multiply(memory + step % 2 * kStageBytes, step);
+  }
+  Barrier();
 }
 
 }  // namespace glm::kernel

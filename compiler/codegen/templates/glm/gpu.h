@@ -117,6 +117,15 @@ GLM_FN void Each(Block&, int64_t n, F f) {
   Barrier();
 }
 
+template <int64_t N, class F>
+GLM_FN void EachOf(Block&, int64_t rows, F f) {
+  constexpr uint32_t kRow = N;
+  for (uint32_t i = Thread(); i < rows * N; i += kThreads) {
+    f(int64_t(i / kRow), int64_t(i % kRow));
+  }
+  Barrier();
+}
+
 template <int64_t M, int64_t N, class From, class To>
 GLM_FN void Stage(Block&, From load, To store) {
   constexpr uint32_t kRow = N;
@@ -319,6 +328,8 @@ inline constexpr int64_t kLaneSums = 2;
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_ROWS, __VA_ARGS__)
 #define GLM_PAIRED(name, threads, arg_count, ...) \
   GLM_ENTRY(name, threads, arg_count, 2, __VA_ARGS__)
+#define GLM_TILE(name, threads, arg_count, rows, ...) \
+  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_TILE(rows), __VA_ARGS__)
 #define GLM_GROUP(name, threads, arg_count, waiting, ...)             \
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting), \
             __VA_ARGS__)

@@ -59,6 +59,13 @@ GLM_FN void Each(Block&, int64_t n, F f) {
   for (int64_t i = 0; i < n; ++i) f(i);
 }
 
+template <int64_t N, class F>
+GLM_FN void EachOf(Block& block, int64_t rows, F f) {
+  for (int64_t row = 0; row < rows; ++row) {
+    Each(block, N, [&](int64_t i) { f(row, i); });
+  }
+}
+
 template <int64_t M, int64_t N, class From, class To>
 GLM_FN void Stage(Block& block, From load, To store) {
   for (int64_t i = 0; i < M; ++i) {
@@ -211,6 +218,8 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 // once would otherwise read all of it from memory.
 #define GLM_MEMBER __attribute__((noinline))
 #define GLM_PAIRED GLM_KERNEL
+#define GLM_TILE(name, threads, arg_count, rows, ...) \
+  GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 #define GLM_GROUP(name, threads, arg_count, waiting, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 

@@ -12,6 +12,7 @@
 namespace glm::kernel {
 
 inline constexpr int64_t kTileN = 64;      // outputs
+inline constexpr int64_t kTileOutputs = 128;  // of a Product
 inline constexpr int64_t kTileK = 256;     // columns unpacked at a time
 inline constexpr int64_t kTileRows = 128;  // rows that one unpacking serves
 inline constexpr int kMicroRows = 6;
@@ -235,6 +236,25 @@ GLM_FN void TileMatmul(Block&, const Weight& weight, int64_t n0, int64_t count,
   for (int64_t r = 0; r < rows; ++r) {
 #pragma clang loop vectorize(assume_safety)
     for (int64_t n = 0; n < count; ++n) out(r, n, sums[r * kTileN + n]);
+  }
+}
+
+// Every Product is made of TileMatmuls, or Gemvs where a tile has few rows.
+inline constexpr bool kFewRowsApart = true;
+template <int XT, int64_t K, class Weight>
+inline constexpr bool kProductFits = false;
+
+// f(chosen, rows) for the i in [0, n) with keep(i, ids[i]), ascending, kMost at
+// a time.
+template <int64_t kMost, class Keep, class F>
+GLM_FN void EachChosen(Block& block, const int32_t* ids, int64_t n, Keep keep,
+                       F f) {
+  GLM_SHARED(int32_t, chosen, kMost);
+  for (int64_t from = 0; from < n;) {
+    const int64_t rows = Compact(
+        block, from, n, kMost, [&](int64_t i) { return keep(i, ids[i]); },
+        chosen);
+    if (rows > 0) f(chosen, rows);
   }
 }
 

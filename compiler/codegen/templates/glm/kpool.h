@@ -1,7 +1,8 @@
 // kpool.h - completes pools of P neighbouring index keys and keeps the rest.
 //
-// Grid: S. One block a sequence, because a pool may need the tail that the same
-// step overwrites: all pools are written before the tail is.
+// Grid: S, ceil(ceil(N / P) / 16). A block has 16 of the pools that the step
+// can complete in a sequence. Only the first of them can need the tail that the
+// same step overwrites, so its block does both.
 //
 // Arguments: seqs, N, T, S, k XT [T, D], g XT [T, D], ape WT [P, D], tail base,
 // stride (slot: CT [P-1, 2, D] = (k, g)), pools base, stride (slot: CT
@@ -11,6 +12,8 @@
 #include "glm/block.h"
 
 namespace glm::kernel {
+
+inline constexpr int64_t kPoolsTogether = 16;
 
 template <int XT, int WT, int CT, int64_t D, int64_t P, class Block>
 GLM_FN void KPool(Block& block, const Args& args) {
@@ -28,10 +31,11 @@ GLM_FN void KPool(Block& block, const Args& args) {
   void* tail = SlotMemory(args, 7, slot);
   void* pools = SlotMemory(args, 9, slot);
 
-  // 1. Every pool whose last position is in this step. The softmax runs over
-  // the
-  //    P members, channel by channel.
-  for (int64_t pool = begin / P; pool < end / P; ++pool) {
+  // 1. The block's pools whose last position is in this step. The softmax runs
+  //    over the P members, channel by channel.
+  const int64_t from = begin / P + block.y * kPoolsTogether;
+  const int64_t pool_end = Least(from + kPoolsTogether, end / P);
+  for (int64_t pool = from; pool < pool_end; ++pool) {
     Each<D>(block, [&](int64_t d, int64_t) {
       float key[P];
       float gate[P];
@@ -59,13 +63,14 @@ GLM_FN void KPool(Block& block, const Args& args) {
   }
 
   // 2. Members of the incomplete pool that this step brought.
+  if (block.y > 0) return;
   const int64_t open = end / P * P;
   for (int64_t place = Most(open, begin); place < end; ++place) {
     Each<D>(block, [&](int64_t d, int64_t) {
-      const int64_t from = (place - begin) * D + d;
+      const int64_t row = (place - begin) * D + d;
       const int64_t to = 2 * (place - open) * D + d;
-      Store<CT>(tail, to, Load<XT>(k, from));
-      Store<CT>(tail, to + D, Load<XT>(g, from));
+      Store<CT>(tail, to, Load<XT>(k, row));
+      Store<CT>(tail, to + D, Load<XT>(g, row));
     });
   }
 }

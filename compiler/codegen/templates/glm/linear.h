@@ -3,9 +3,9 @@
 //
 // Grids, any T (the first of each pair is for T <= 8, the second for more):
 //   Linear          ceil(Nout / LinearWidth), 8 or 32
-//   LinearTile      ceil(Nout / 64), ceil(T / 128)
+//   LinearTile      ceil(T / RowsOfTile(Nout)), ceil(Nout / 128)
 //   HeadLinear      ceil(Nout / 64), H
-//   HeadLinearTile  ceil(Nout / 64), H, ceil(T / 128)
+//   HeadLinearTile  ceil(T / 128), ceil(Nout / 128), H
 //   LinearParts     parts: y F32 [T, parts, Nout], the sums of part p of K
 //
 // Arguments: seqs, N, T, x [T, H, K], w, y [T, H, Nout];
@@ -93,17 +93,46 @@ GLM_FN void HeadLinear(Block& block, const Args& args) {
       args.Integer(2));
 }
 
+// Rows of a tile, for GLM_TILE: parameters are those of the kernel.
+template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
+          int64_t group = 0>
+inline constexpr int64_t kLinearTileRows = RowsOfTile(Nout);
+template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
+          int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base>
+inline constexpr int64_t kHeadLinearTileRows = kTileRows;
+
+// Outputs n0 .. of head `head`, at most kTileOutputs, of the block's kRows rows
+// from `first`.
+template <int XT, int OT, int64_t H, int64_t Nout, int64_t K, int64_t kRows,
+          bool kAligned, class Block, class Weight>
+GLM_FN void LinearTileRows(Block& block, const Args& args, const Weight& weight,
+                           int64_t head, int64_t n0, int64_t first) {
+  const Sequences sequences(args);
+  const void* x = args.Pointer(3);
+  void* y = args.Pointer(5);
+  const int64_t rows = Least(kRows, args.Integer(2) - first);
+  const auto valid = [&](int64_t r) { return sequences.Valid(first + r); };
+  if (!sequences.AnyValid(first, first + rows)) return;
+  Product<XT, OT, K, kRows, Nout % 2 == 0, kAligned>(
+      block, weight, n0, Least(kTileOutputs, Nout - n0), rows, valid,
+      [&](int64_t r) { return At<XT>(x, ((first + r) * H + head) * K); },
+      [&](int64_t r) {
+        return At<OT>(y, ((first + r) * H + head) * Nout + n0);
+      });
+}
+
 template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
           class Block>
 GLM_FN void HeadLinearTile(Block& block, const Args& args) {
   const DenseWeight<WT, n_stride, k_stride> weight = {
-      At<WT>(args.Pointer(4), base + block.y * head_stride)};
-  const int64_t n0 = block.x * kTileN;
-  const int64_t first = block.z * kTileRows;
-  LinearRows<XT, OT, H, Nout, K, kTileN, kTileRows>(
-      block, args, weight, block.y, n0, Least(kTileN, Nout - n0), first,
-      Least(first + kTileRows, args.Integer(2)));
+      At<WT>(args.Pointer(4), base + block.z * head_stride)};
+  // Neighbours along the outputs are read 8 at a time.
+  constexpr bool kAligned = base % 8 == 0 && head_stride % 8 == 0 &&
+                            (k_stride == 1 || Nout % 8 == 0);
+  LinearTileRows<XT, OT, H, Nout, K, kTileRows, kAligned>(
+      block, args, weight, block.z, block.y * kTileOutputs,
+      block.x * kTileRows);
 }
 
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
@@ -123,12 +152,10 @@ GLM_FN void Linear(Block& block, const Args& args) {
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
           int64_t group = 0, class Block>
 GLM_FN void LinearTile(Block& block, const Args& args) {
-  const int64_t n0 = block.x * kTileN;
-  const int64_t first = block.y * kTileRows;
-  LinearRows<XT, OT, 1, Nout, K, kTileN, kTileRows>(
-      block, args, LinearWeight<form, WT, Nout, K, group>(args), 0, n0,
-      Least(kTileN, Nout - n0), first,
-      Least(first + kTileRows, args.Integer(2)));
+  constexpr int64_t kRows = RowsOfTile(Nout);
+  LinearTileRows<XT, OT, 1, Nout, K, kRows, true>(
+      block, args, LinearWeight<form, WT, Nout, K, group>(args), 0,
+      block.y * kTileOutputs, block.x * kRows);
 }
 
 // K is `outer` stretches of parts * width columns; part p is columns

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Behind the parameters of a lambda that is too large to be inlined by itself.
+#define GLM_INLINE __attribute__((always_inline))
+
 #if defined(__HIP__) || defined(__CUDA__)
 #define GLM_GPU 1
 #define GLM_FN inline __attribute__((device, always_inline))

@@ -30,6 +30,14 @@ struct Sequences {
   GLM_FN bool Valid(int64_t row) const {
     return table == nullptr || Token(row) < Length(Sequence(row));
   }
+  // Whether one of the rows first .. end - 1 is.
+  GLM_FN bool AnyValid(int64_t first, int64_t end) const {
+    for (int64_t row = first; row < end;) {
+      if (Valid(row)) return true;
+      row = (Sequence(row) + 1) * tokens;  // its sequence has ended
+    }
+    return false;
+  }
   GLM_FN int64_t Slot(int64_t sequence) const { return table[4 * sequence]; }
   // Tokens in the state before this step.
   GLM_FN int64_t Position(int64_t sequence) const {

@@ -1,7 +1,8 @@
 // short_conv.h - causal depthwise convolution over the rows of a sequence.
 //
-// Grid: columns, S. A block owns C / columns channels, at most 256, of one
-// sequence; its rows before the step come from the state, zeros at position 0.
+// Grid: columns, S, ceil(N / 64). A block has C / columns channels, at most
+// 256, of 64 tokens of one sequence; rows before the step come from the state,
+// zeros at position 0. The state is the first tokens' blocks' alone.
 //
 // Arguments: seqs, N, T, S, x XT [T, C], w WT [C, kernel], state base, stride
 // (slot: XT [C, kernel-1], oldest first), y OT [T, C].
@@ -11,6 +12,8 @@
 
 namespace glm::kernel {
 
+inline constexpr int64_t kConvTokens = 64;
+
 template <int XT, int WT, int OT, int64_t C, int64_t kernel, int64_t columns,
           class Block>
 GLM_FN void ShortConv(Block& block, const Args& args) {
@@ -19,7 +22,9 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
   const Sequences sequences(args);
   const int64_t sequence = block.y;
   const int64_t length = sequences.Length(sequence);
-  if (length == 0) return;
+  const int64_t begin = block.z * kConvTokens;
+  if (begin >= length) return;
+  const int64_t end = Least(begin + kConvTokens, length);
   const void* w = args.Pointer(5);
   void* state = SlotMemory(args, 6, sequences.Slot(sequence));
   const int64_t c0 = block.x * kChannels;
@@ -60,7 +65,7 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
       taps[j * kChannels + c] = Load<WT>(w, (c0 + c) * kernel + j);
     });
   }
-  for (int64_t j = 0; j < kPast; ++j) {
+  for (int64_t j = 0; begin == 0 && j < kPast; ++j) {
     Each(block, count, [&](int64_t c) {
       past[j * kChannels + c] =
           fresh ? 0.0f : Load<XT>(state, (c0 + c) * kPast + j);
@@ -72,28 +77,29 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
   };
 
   // 2. Outputs, oldest tap first.
-  for (int64_t t = 0; t < length; ++t) {
-    if (t >= kPast) {
-      Each(block, count, [&](int64_t c) {
-        float sum = 0.0f;
-#pragma unroll
-        for (int64_t j = 0; j < kernel; ++j) {
-          sum += taps[j * kChannels + c] * Load<XT>(x, (t - kPast + j) * C + c);
-        }
-        Store<OT>(y, t * C + c, sum);
-      });
-    } else {
-      Each(block, count, [&](int64_t c) {
-        float sum = 0.0f;
-        for (int64_t j = 0; j < kernel; ++j) {
-          sum += taps[j * kChannels + c] * input(t - kPast + j, c);
-        }
-        Store<OT>(y, t * C + c, sum);
-      });
-    }
+  const int64_t apart = begin == 0 ? Least(kPast, end) : begin;
+  for (int64_t t = begin; t < apart; ++t) {
+    Each(block, count, [&](int64_t c) {
+      float sum = 0.0f;
+      for (int64_t j = 0; j < kernel; ++j) {
+        sum += taps[j * kChannels + c] * input(t - kPast + j, c);
+      }
+      Store<OT>(y, t * C + c, sum);
+    });
   }
+  EachOf<kChannels>(block, end - apart, [&](int64_t row, int64_t c) {
+    if (C % columns != 0 && c >= count) return;
+    const int64_t t = apart + row;
+    float sum = 0.0f;
+#pragma unroll
+    for (int64_t j = 0; j < kernel; ++j) {
+      sum += taps[j * kChannels + c] * Load<XT>(x, (t - kPast + j) * C + c);
+    }
+    Store<OT>(y, t * C + c, sum);
+  });
 
   // 3. The last kPast rows are the next step's past.
+  if (begin > 0) return;
   for (int64_t j = 0; j < kPast; ++j) {
     Each(block, count, [&](int64_t c) {
       Store<XT>(state, (c0 + c) * kPast + j, input(length - kPast + j, c));

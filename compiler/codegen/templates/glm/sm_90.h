@@ -12,6 +12,8 @@
 #define GLM_BLOCKS_WAITING(waiting) ((waiting) < 132 ? 2 : (waiting) / 132 + 1)
 // A row's work waits for memory: 16 warps, 128 registers a thread.
 #define GLM_BLOCKS_OF_ROWS 2
+// The sums of a tile of 128 rows take 128 registers a thread themselves.
+#define GLM_BLOCKS_OF_TILE(rows) ((rows) == 64 ? 2 : 1)
 
 namespace glm::kernel {
 
@@ -196,6 +198,114 @@ GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
   half(s[0], s[1], s[2], s[3], b.x, b.z);
   half(s[4], s[5], s[6], s[7], b.y, b.w);
   GLM_UNROLL for (int i = 0; i < 8; ++i) sums[i] = s[i];
+}
+
+// --------------------------------------------- 32 columns of a 16 x 16 tile
+
+// 8 neighbouring columns of a row of bf16.
+typedef uint16_t Piece __attribute__((ext_vector_type(8)));
+
+// A lane's operands for 32 columns, taken in kRounds rounds: of[i] is the 8
+// columns 8 * PieceChunk(round) .. of row PieceRow(i). Which columns a lane has
+// is free as long as both operands agree, so a piece is one wide load.
+inline constexpr int kRounds = 1;
+inline constexpr int kPieces = 2;
+struct Pieces {
+  Piece of[kPieces];
+};
+GLM_FN int PieceRow(int i) { return Lane() / 4 + 8 * i; }
+GLM_FN int PieceChunk(int) { return Lane() % 4; }
+
+// Element SumIndex(r, c) of a lane's TileSums is its r-th row, c-th column;
+// columns 2c and 2c + 1 are neighbours.
+inline constexpr int kSumRows = 2;
+inline constexpr int kSumColumns = 4;
+GLM_FN constexpr int SumIndex(int r, int c) {
+  return c / 2 * 4 + r * 2 + c % 2;
+}
+
+// sums[r][c] += sum over the round's columns of a[r] b[c].
+GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
+  typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
+  const Pairs low = __builtin_bit_cast(Pairs, a.of[0]);
+  const Pairs high = __builtin_bit_cast(Pairs, a.of[1]);
+  const Pairs first = __builtin_bit_cast(Pairs, b.of[0]);
+  const Pairs second = __builtin_bit_cast(Pairs, b.of[1]);
+  GLM_UNROLL for (int i = 0; i < 4; i += 2) {
+    MultiplyTiles(
+        sums, TileOperand{low[i], high[i], low[i + 1], high[i + 1]},
+        TileOperand{first[i], second[i], first[i + 1], second[i + 1]});
+  }
+}
+
+// The values -8 .. 7 of 8 codes of 4 bits, exactly: 128 + code is a bf16 with
+// the code as its last bits.
+GLM_FN Piece CodePiece(uint32_t word) {
+  typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
+  const uint32_t odd = word >> 4;
+  Pairs v;
+  GLM_UNROLL for (int i = 0; i < 4; ++i) {
+    const uint32_t both = __nvvm_prmt(word, odd, 0x0400u + 0x1111u * i);
+    const uint32_t shifted = (both & 0x000f000fu) | 0x43004300u;
+    uint32_t value;
+    asm("sub.rn.bf16x2 %0, %1, %2;"
+        : "=r"(value)
+        : "r"(shifted), "r"(0x43084308u));
+    v[i] = value;
+  }
+  return __builtin_bit_cast(Piece, v);
+}
+
+// ------------------------------------------------------ stages of a product
+
+// A copy of 16 bytes to `to` of a stage, of zeros unless `read`; none at all
+// unless `exists`.
+struct Copy16 {
+  const void* from;
+  int to;
+  bool exists;
+  bool read;
+};
+
+// Stages of shared memory that `room` bytes hold.
+template <int kStageBytes, int kRoom>
+inline constexpr int kSlots = kRoom / kStageBytes < 4 ? kRoom / kStageBytes : 4;
+
+// multiply(stage, step) for the steps 0 .. steps - 1 in order, after the copies
+// copy(i, step), i < kCopies, have filled the stage. Copies of later steps are
+// under way meanwhile.
+template <int kCopies, int kStageBytes, int kRoom, class Copy, class Multiply>
+GLM_FN void RunStages(char* memory, int steps, Copy copy, Multiply multiply) {
+  constexpr int kDepth = kSlots<kStageBytes, kRoom>;
+  static_assert(kDepth >= 2, "one stage fills while another is read");
+  const uint32_t base = uint32_t(reinterpret_cast<uintptr_t>(
+      (__attribute__((address_space(3))) char*)memory));
+  const auto start = [&](int step, int slot) {
+    if (step < steps) {
+      GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
+        const Copy16 c = copy(i, step);
+        if (c.exists) {
+          asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                           base + slot * kStageBytes + c.to),
+                       "l"(c.from), "r"(c.read ? 16 : 0)
+                       : "memory");
+        }
+      }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+  GLM_UNROLL for (int step = 0; step < kDepth - 1; ++step) start(step, step);
+  int slot = 0, next = kDepth - 1;
+#pragma nounroll
+  for (int step = 0; step < steps; ++step) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth - 2) : "memory");
+    Barrier();  // this stage is there, and the one before it is read
+    start(step + kDepth - 1, next);
+    multiply(memory + slot * kStageBytes, step);
+    slot = slot + 1 == kDepth ? 0 : slot + 1;
+    next = next + 1 == kDepth ? 0 : next + 1;
+  }
+  Barrier();
 }
 
 }  // namespace glm::kernel
