@@ -9,13 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Behind the parameters of a lambda that is too large to be inlined by itself.
-#define GLM_INLINE __attribute__((always_inline))
-
 #if defined(__HIP__) || defined(__CUDA__)
 #define GLM_GPU 1
 #define GLM_FN inline __attribute__((device, always_inline))
-// Of a lambda: a body that is called loses the register bound of its kernel.
+// Behind the parameters of a large lambda: a body that is called, not inlined,
+// loses the register bound of its kernel.
 #define GLM_INLINE __attribute__((always_inline))
 // In front of a loop whose private arrays live in registers.
 #define GLM_UNROLL _Pragma("unroll")
