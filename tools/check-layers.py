@@ -73,6 +73,7 @@ TEST_FILE = re.compile(
 TEST_LIBRARIES = {"gtest", "gmock", "benchmark", "nlohmann", "xxhash"}
 TEST_ALLOWED = {
     "runtime/executor": {"runtime/device/gpu", "runtime/device/host"},
+    "tools/glmrun": {"runtime/device/gpu"},
 }
 
 # Layers that may include these headers of the system alone.

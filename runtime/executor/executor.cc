@@ -10,6 +10,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/bound_entry.h"
 #include "runtime/executor/describe.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace glm {
@@ -318,6 +319,30 @@ absl::Status Executor::WriteState(uint32_t state, uint32_t slot,
   assert(bytes.size() == size);
   return impl_->Write(*impl_->states, impl_->state_offsets[state] + slot * size,
                       bytes);
+}
+
+absl::Status Executor::FillStates(uint64_t seed) {
+  constexpr uint64_t kPiece = uint64_t{4} << 20;
+  if (impl_->states == nullptr) return absl::OkStatus();
+  Memory& states = *impl_->states;
+  GLM_ASSIGN_OR_RETURN(
+      const auto shared,
+      impl_->device.Allocate(std::min(states.size(), kPiece),
+                             MemoryKind::kShared, "made-up state"));
+  for (uint32_t i = 0; i < impl_->state_offsets.size(); ++i) {
+    const plan::State& state = *impl_->plan.states()->Get(i);
+    if (state.dtype() > plan::DType::F16) continue;
+    const uint64_t begin = impl_->state_offsets[i];
+    const uint64_t bytes = state.bytes_per_slot() * impl_->slots;
+    const uint64_t piece = std::min(bytes, shared->size());
+    FillSyntheticState(state, seed, {shared->host_data(), piece});
+    for (uint64_t done = 0; done < bytes; done += piece) {
+      GLM_RETURN_IF_ERROR(impl_->queue->Copy(states, begin + done, *shared, 0,
+                                             std::min(piece, bytes - done)));
+    }
+    GLM_RETURN_IF_ERROR(impl_->queue->Finish());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace glm

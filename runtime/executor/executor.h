@@ -118,6 +118,11 @@ class Executor : public StepRunner {
   absl::Status WriteState(uint32_t state, uint32_t slot,
                           std::span<const std::byte> bytes);
 
+  // Fills the states of all slots with made-up values (synthetic_weights.h), a
+  // piece of at most 4 MiB over and over: a step at any position then has
+  // something to read. F32, BF16 and F16 only; other states stay as they are.
+  absl::Status FillStates(uint64_t seed);
+
  private:
   class Impl;
   explicit Executor(std::unique_ptr<Impl> impl);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "runtime/device/gpu/fake_driver.h"
 #include "runtime/device/gpu/gpu_device.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/test_plan.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
@@ -417,6 +419,25 @@ TEST_P(ExecutorTest, SyntheticExpertsShareThoseInMemory) {
   }
   EXPECT_NE(logits[0], logits[1]);
   EXPECT_NE(logits[1], logits[2]);
+}
+
+TEST_P(ExecutorTest, MadeUpStateIsWhatTheNextStepReads) {
+  ExecutorOptions options;
+  options.slots = 2;
+  auto e = *Create(options);
+  ASSERT_TRUE(e->FillStates(3).ok());
+  std::vector<std::byte> expected(512), slot;
+  FillSyntheticState(*e->plan_file().plan().states()->Get(0), 3, expected);
+  for (uint32_t s = 0; s < 2; ++s) {
+    ASSERT_TRUE(e->ReadState(0, s, slot).ok());
+    EXPECT_EQ(std::memcmp(slot.data(), expected.data() + 256 * s, 256), 0);
+  }
+  float sum;
+  std::memcpy(&sum, expected.data() + 256, 4);
+  EXPECT_LT(std::abs(sum), 0.5);
+  EXPECT_NE(sum, 0);
+  ASSERT_TRUE(Step(*e, kDecode, {2}, {1, 9, 1}, 0).ok());
+  EXPECT_EQ(Logits(*e), Expected(sum + 2));
 }
 
 TEST_P(ExecutorTest, LoadingTheWeightsReportsItsProgress) {

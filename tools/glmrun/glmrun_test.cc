@@ -185,11 +185,40 @@ TEST_F(GlmrunTest, BenchCountsBytesAndLaunches) {
   ASSERT_EQ(run.code, 0);
   const auto json = nlohmann::json::parse(run.output, nullptr, false);
   ASSERT_FALSE(json.is_discarded()) << run.output;
-  EXPECT_EQ(json["launches_per_token"], 2);
-  EXPECT_EQ(json["bytes_per_token"], 8 * plan::kToyVocab + 8);
+  EXPECT_EQ(json["launches_per_step"], 2);
+  EXPECT_EQ(json["bytes_per_step"], 8 * plan::kToyVocab + 8);
+  EXPECT_EQ(json["prefills"], 2);
+  EXPECT_EQ(json["decode_tokens"], 5);
+  EXPECT_EQ(json["context"], 14);
   EXPECT_GT(json["decode_tokens_per_second"]["median"], 0);
+  EXPECT_EQ(json["bandwidth"]["of"], "reads");
+  EXPECT_GT(json["bandwidth"]["fraction"], 0);
+  EXPECT_FALSE(json.contains("prediction"));
   EXPECT_EQ(json["profile"]["prefill_n4"].size(), 2u);
   EXPECT_EQ(Run("bench " + plan()).code, 1) << "256 tokens exceed the context";
+}
+
+TEST_F(GlmrunTest, BenchDecodesAtAContextWithoutAPrompt) {
+  const std::string bench = "bench " + plan() + " --synthetic --context ";
+  const Outcome run = Run(bench + "64 --json");
+  ASSERT_EQ(run.code, 0);
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  EXPECT_EQ(json["context"], 64);
+  EXPECT_EQ(json["decode_tokens"], 128) << "each of them at that context";
+  EXPECT_FALSE(json.contains("prefill_tokens_per_second"));
+  const Outcome far = Run(bench + "65", /*errors=*/true);
+  EXPECT_EQ(far.code, 1);
+  EXPECT_THAT(far.output, HasSubstr("--max-context"));
+  EXPECT_EQ(Run("bench " + plan() + " --context 9").code, 2)
+      << "made-up state goes with made-up weights";
+}
+
+TEST_F(GlmrunTest, BenchOfABatchNeedsAStepOfIt) {
+  const Outcome run = Run("bench " + plan() + " --batch 3", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output,
+              HasSubstr("no decode step of 3 sequences, only of 1"));
+  EXPECT_THAT(run.output, HasSubstr("--batch 3"));
 }
 
 }  // namespace

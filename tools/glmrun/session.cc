@@ -124,6 +124,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   executor.check_weights = !options.no_weight_check;
   executor.graphs = !options.no_graphs;
   executor.synthetic = options.synthetic;
+  executor.slots = options.slots;
   if (options.verbose || session->gpu) {
     std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
   }

@@ -28,6 +28,7 @@ struct SessionOptions {
   uint64_t memory_limit = 0;
   DeviceChoice device;
   std::optional<SyntheticWeights> synthetic;
+  uint32_t slots = 1;  // sequences at the same time
   bool no_weight_check = false;
   bool no_graphs = false;
   bool verbose = false;
