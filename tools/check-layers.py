@@ -57,7 +57,7 @@ ALLOWED = {
                         "CLI", "nlohmann"} | BASE,
     "tools/glm-tokenize": {"runtime/text", "nlohmann"} | BASE,
     "test/gfxemu": set(),
-    "test/kernels": {"compiler/codegen/templates", "runtime/reference", "test/gfxemu"},
+    "test/kernels": {"compiler/codegen/templates", "runtime/reference", "runtime/sequence", "test/gfxemu"},
     "test/plans": {"runtime/device", "runtime/device/gpu", "runtime/executor",
                    "runtime/plan", "test/gfxemu", "tools/glm-check"} | BASE,
     "test/differential": {"compiler", "dialects", "passes", "runtime/device/host",

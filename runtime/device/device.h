@@ -134,6 +134,10 @@ class Queue {
 
   virtual absl::Status Record(Event& event) = 0;
 
+  // Waits until what was enqueued before the last Record(event) is done, like
+  // Finish.
+  virtual absl::Status Wait(const Event& event) = 0;
+
   // Waits until everything enqueued so far is done. Reports the first error of
   // the work since the last call. Must not spin for long: an idle process uses
   // no processor time.
@@ -156,6 +160,9 @@ class Device {
 
   // Whether weights may be used in place from a mapped file (MapHostMemory).
   virtual bool SupportsMappedWeights() const = 0;
+
+  // Whether calls of a queue return before their work is done.
+  virtual bool RunsAhead() const = 0;
 
   // Bytes that kDevice allocations can still take without harm.
   virtual uint64_t AvailableBytes() const = 0;

@@ -11,6 +11,7 @@
 #include "runtime/executor/bound_entry.h"
 #include "runtime/executor/describe.h"
 #include "runtime/executor/synthetic_weights.h"
+#include "runtime/executor/token_sampler.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace glm {
@@ -91,6 +92,7 @@ class Executor::Impl {
   std::vector<uint64_t> state_offsets;
   std::vector<BoundEntry> entries;
   std::vector<std::unique_ptr<Event>> events;
+  std::unique_ptr<TokenSampler> sampler;  // null: the plan has no kernels
   uint32_t last_entry = 0;
 };
 
@@ -159,6 +161,11 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     GLM_ASSIGN_OR_RETURN(BoundEntry bound,
                          BoundEntry::Create(plan, *entry, bindings));
     entries.push_back(std::move(bound));
+  }
+  if (const auto layout = SamplerLayout::Of(plan)) {
+    GLM_ASSIGN_OR_RETURN(sampler,
+                         TokenSampler::Create(*layout, device, *queue, *module,
+                                              slots, options.graphs));
   }
   return absl::OkStatus();
 }
@@ -243,6 +250,45 @@ absl::Status Executor::Step(uint32_t entry, const StepInputs& inputs) {
     GLM_RETURN_IF_ERROR(bound.EnqueueAll(*impl_->queue));
   }
   return impl_->queue->Finish();
+}
+
+bool Executor::Samples(uint32_t entry) const {
+  return impl_->sampler != nullptr && entry < impl_->entries.size() &&
+         TokenSampler::Samples(impl_->entries[entry].entry());
+}
+
+bool Executor::RunsAhead() const { return impl_->device.RunsAhead(); }
+
+absl::Status Executor::BeginSampling(uint32_t slot,
+                                     const SamplerOptions& options,
+                                     std::span<const int32_t> tokens) {
+  if (impl_->sampler == nullptr || slot >= impl_->slots) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no sampling in slot ", slot, " of ", impl_->slots));
+  }
+  return impl_->sampler->Begin(slot, options, tokens);
+}
+
+absl::Status Executor::Enqueue(uint32_t entry, const StepInputs& inputs) {
+  if (!Samples(entry)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("entry ", entry, " samples no tokens"));
+  }
+  const EntryInfo& info = impl_->infos[entry];
+  StepInputs checked = inputs;
+  const std::vector<int32_t> following(info.sequences);
+  if (inputs.ids.empty() && info.tokens == 1) checked.ids = following;
+  GLM_RETURN_IF_ERROR(
+      CheckStepInputs(info, impl_->model, impl_->slots, checked));
+  if (info.prefill) GLM_RETURN_IF_ERROR(impl_->weights->StillWhole());
+  return impl_->sampler->Enqueue(impl_->entries[entry], *impl_->arena, inputs);
+}
+
+absl::StatusOr<std::span<const int32_t>> Executor::Take() {
+  if (impl_->sampler == nullptr) {
+    return absl::FailedPreconditionError("no step waits to be taken");
+  }
+  return impl_->sampler->Take();
 }
 
 std::span<const float> Executor::logits(uint32_t row) const {

@@ -10,7 +10,8 @@
 //   GLM_RETURN_IF_ERROR(executor->Step(entry, inputs));
 //   std::span<const float> logits = executor->logits(0);
 //
-// It samples nothing and keeps no positions: see runtime/sequence/.
+// It keeps no positions: see runtime/sequence/. Where the plan has the kernels,
+// Enqueue and Take run steps that choose their tokens on the device.
 #ifndef GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 #define GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 
@@ -83,6 +84,12 @@ class Executor : public StepRunner {
   uint32_t slots() const override;
   absl::Status Step(uint32_t entry, const StepInputs& inputs) override;
   std::span<const float> logits(uint32_t row) const override;
+  bool Samples(uint32_t entry) const override;
+  bool RunsAhead() const override;
+  absl::Status BeginSampling(uint32_t slot, const SamplerOptions& options,
+                             std::span<const int32_t> tokens) override;
+  absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) override;
+  absl::StatusOr<std::span<const int32_t>> Take() override;
 
   const PlanFile& plan_file() const;
   const MemoryPlan& memory_plan() const;

@@ -421,6 +421,84 @@ TEST_P(ExecutorTest, SyntheticExpertsShareThoseInMemory) {
   EXPECT_NE(logits[1], logits[2]);
 }
 
+// A toy token is its position plus the seed, modulo 8.
+TEST_P(ExecutorTest, StepsFollowOnTokensThatNobodyHasTaken) {
+  plan::AddSampling(plan_);
+  ExecutorOptions options;
+  options.slots = 2;
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_GT(shown.sampling, 2u * 4 * (16 + plan::kToyVocab));
+  EXPECT_TRUE(e.Samples(kDecode));
+  EXPECT_TRUE(e.Samples(kPrefill));
+  ASSERT_TRUE(e.BeginSampling(1, {.seed = 5}, {}).ok());
+  const std::vector<int32_t> ids = {1, 2, 3, 0}, none, row = {0}, last = {2};
+  ASSERT_TRUE(e.Enqueue(kPrefill, Inputs(ids, {{1, 0, 3}}, last)).ok());
+  // The last token is the 12th: 8, 9, ... modulo 8.
+  for (uint32_t position = 3; position < 12; ++position) {
+    ASSERT_TRUE(e.Enqueue(kDecode, Inputs(none, {{1, position, 1}}, row)).ok());
+    EXPECT_EQ(e.Enqueue(kDecode, Inputs(none, {{1, 0, 1}}, row)).code(),
+              absl::StatusCode::kFailedPrecondition)
+        << "two steps are under way";
+    const auto tokens = e.Take();
+    ASSERT_TRUE(tokens.ok()) << tokens.status();
+    EXPECT_THAT(*tokens, ElementsAre((position + 5) % 8));
+  }
+  EXPECT_THAT(*e.Take(), ElementsAre((12 + 5) % 8));
+  EXPECT_EQ(e.Take().status().code(), absl::StatusCode::kFailedPrecondition);
+  // The state holds 1 + 2 + 3 and the tokens of positions 3 to 11.
+  ASSERT_TRUE(Step(e, kDecode, {1}, {1, 12, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(6 + 0 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 0 + 1));
+}
+
+TEST_P(ExecutorTest, ARowWithoutAFiniteLogitIsAnError) {
+  plan::AddSampling(plan_);
+  // Logit 0 is expert 0's weight, the last one in the file.
+  const uint64_t at = GetParam().table_offset + 4 * (2 * plan::kToyVocab - 1);
+  std::fstream file(folder_ + "/toy.bin",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  const float negative = -1;
+  file.write(reinterpret_cast<const char*>(&negative), sizeof negative);
+  file.close();
+  ExecutorOptions options;
+  options.check_weights = false;
+  auto e = *Create(options);
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  const std::vector<int32_t> id = {1}, row = {0}, no_row = {-1};
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, no_row)).ok());
+  EXPECT_THAT(*e->Take(), ElementsAre(-1)) << "none was asked for";
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 1, 1}}, row)).ok());
+  const absl::Status status = e->Take().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("position 2"));
+}
+
+TEST_P(ExecutorTest, BeginningAgainForgetsWhatWasEnqueued) {
+  plan::AddSampling(plan_);
+  auto e = *Create();
+  const std::vector<int32_t> id = {1}, row = {0};
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, row)).ok());
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  EXPECT_FALSE(e->Take().ok());
+  EXPECT_EQ(e->BeginSampling(0, {}, std::vector<int32_t>{99}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(e->BeginSampling(1, {}, {}).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(ExecutorTest, PlanWithoutTheKernelsSamplesNothing) {
+  auto e = *Create();
+  EXPECT_FALSE(e->Samples(kDecode));
+  const std::vector<int32_t> id = {1}, row = {0};
+  EXPECT_FALSE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, row)).ok());
+  EXPECT_FALSE(e->BeginSampling(0, {}, {}).ok());
+}
+
 TEST_P(ExecutorTest, MadeUpStateIsWhatTheNextStepReads) {
   ExecutorOptions options;
   options.slots = 2;

@@ -149,6 +149,20 @@ inline PlanT MakeToyPlan(const std::string& weight_path = "toy.bin",
   return plan;
 }
 
+// The kernels that choose tokens, as the toy kernels have them.
+inline void AddSampling(PlanT& plan) {
+  for (const auto& [op, name] :
+       {std::pair("sample_best", "SampleBest_8_1"),
+        {"sample_weigh", "SampleWeigh_8_1"},
+        {"sample_pick", "SamplePick_8_1"}}) {
+    KernelT& kernel = Add(plan.kernels);
+    kernel.name = name;
+    kernel.op = op;
+    kernel.threads = 1;
+    kernel.params = {kToyVocab, 1};
+  }
+}
+
 // The bytes of a plan file. Each code object of `plan` gets the bytes in
 // `images` of the same index; the list may be empty.
 inline std::string PlanFileBytes(PlanT& plan,

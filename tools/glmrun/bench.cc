@@ -54,13 +54,14 @@ Statistics RateOf(double count, std::vector<double> seconds) {
 
 struct Results {
   Measurement measured;
-  std::optional<Statistics> prefill;  // tokens a second
-  Statistics decode;                  // tokens a second, all sequences
-  Statistics step, sampling;          // seconds a step
-  EntryInfo entry;                    // the decode entry
-  uint64_t bytes = 0;                 // that one step moves
-  double bandwidth = 0;               // bytes a second; 0: not measured
-  const char* bandwidth_of = "";      // what was measured
+  std::optional<Statistics> prefill;   // tokens a second
+  Statistics decode;                   // tokens a second, all sequences
+  Statistics step;                     // seconds
+  std::optional<Statistics> sampling;  // seconds a step, on the host
+  EntryInfo entry;                     // the decode entry
+  uint64_t bytes = 0;                  // that one step moves
+  double bandwidth = 0;                // bytes a second; 0: not measured
+  const char* bandwidth_of = "";       // what was measured
   std::optional<Prediction> prediction;
 
   double BytesPerSecond() const {
@@ -102,7 +103,8 @@ nlohmann::ordered_json ToJson(const Options& options, const Session& session,
   json["decode_tokens"] = r.measured.decode.size();
   json["decode_tokens_per_second"] = ToJson(r.decode);
   json["step_us"] = ToJson(r.step, 1e6);
-  json["sampling_us"] = ToJson(r.sampling, 1e6);
+  json["sampling"] = r.sampling ? "host" : "device";
+  if (r.sampling) json["sampling_us"] = ToJson(*r.sampling, 1e6);
   json["bytes_per_step"] = r.bytes;
   json["launches_per_step"] = r.entry.launches;
   json["bytes_per_second"] = r.BytesPerSecond();
@@ -147,8 +149,11 @@ void PrintText(const Options& options, const Session& session,
     std::printf(", %.1f %% of what the device %s",
                 100 * r.BytesPerSecond() / r.bandwidth, r.bandwidth_of);
   }
-  std::printf("\n  sampling %10.0f us     of it, on the host\n",
-              1e6 * r.sampling.median);
+  std::printf("\n");
+  if (r.sampling) {
+    std::printf("  sampling %10.0f us     of it, on the host\n",
+                1e6 * r.sampling->median);
+  }
   if (r.prediction) {
     std::printf(
         "predicted  %10.0f us     on %s, at least %.0f us; measured is "
@@ -193,7 +198,9 @@ absl::StatusOr<Results> RunAll(const Options& options, Session& session) {
   }
   results.decode = RateOf(measure.batch, results.measured.decode);
   results.step = Summarise(results.measured.decode);
-  results.sampling = Summarise(results.measured.sampling);
+  if (!results.measured.sampling.empty()) {
+    results.sampling = Summarise(results.measured.sampling);
+  }
   const plan::Plan& plan = session.plan->plan();
   results.bytes = BytesAtContext(plan, *plan.entries()->Get(decode),
                                  results.measured.context);
@@ -313,6 +320,9 @@ void AddBench(CLI::App& app, Run& run) {
       ->check(CLI::Range(1, 1 << 24))
       ->needs(synthetic)
       ->excludes(prompt);
+  command->add_flag("--host-sampling", measure.on_host,
+                    "Choose tokens on the host, where plan and device could do "
+                    "it");
   command->add_flag("--profile", options->profile,
                     "Add a table of kernels for each step of one sequence");
   command->add_flag("--json", options->json, "One JSON object on stdout");

@@ -61,6 +61,7 @@ absl::Status Prefill(Executor& executor, const MeasureOptions& options,
   GenerateOptions generation;
   generation.sampling.temperature = 0;
   generation.max_tokens = 1;
+  generation.on_host = options.on_host;
   generation.cancel = options.cancel;
   for (uint32_t slot = 0; slot < options.batch; ++slot) {
     GLM_ASSIGN_OR_RETURN(Generator generator,
@@ -74,6 +75,90 @@ absl::Status Prefill(Executor& executor, const MeasureOptions& options,
       if (Cancelled(options)) return Interrupted();
       if (i > 0) seconds.push_back(result.prefill_seconds);
       next[slot] = result.ids[0];
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The inputs of decode steps but for the ids.
+class DecodeInputs {
+ public:
+  explicit DecodeInputs(const MeasureOptions& options)
+      : moves_(options.context == 0),
+        position_(moves_ ? options.prompt_tokens : options.context - 1) {
+    for (uint32_t slot = 0; slot < options.batch; ++slot) {
+      sequences_.push_back({slot, position_, 1});
+      rows_.push_back(static_cast<int32_t>(slot));
+    }
+  }
+
+  StepInputs With(std::span<const int32_t> ids) const {
+    return {ids, sequences_, rows_};
+  }
+  uint32_t position() const { return position_; }
+
+  // Goes on to the step after number `i`; those that warm up repeat the first.
+  void Next(uint32_t i) {
+    if (!moves_ || i < kWarmUp) return;
+    ++position_;
+    for (SequenceStep& sequence : sequences_) sequence.position = position_;
+  }
+
+ private:
+  bool moves_;
+  uint32_t position_;
+  std::vector<SequenceStep> sequences_;
+  std::vector<int32_t> rows_;
+};
+
+absl::Status Decode(Executor& executor, const MeasureOptions& options,
+                    std::vector<int32_t> next, Measurement& result) {
+  GLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create({.temperature = 0}));
+  DecodeInputs inputs(options);
+  for (uint32_t i = 0; i < kWarmUp + options.decode_steps; ++i) {
+    if (Cancelled(options)) return Interrupted();
+    const auto begin = Clock::now();
+    GLM_RETURN_IF_ERROR(executor.Step(result.entry, inputs.With(next)));
+    const auto stepped = Clock::now();
+    for (uint32_t slot = 0; slot < options.batch; ++slot) {
+      GLM_ASSIGN_OR_RETURN(next[slot], sampler.Sample(executor.logits(slot),
+                                                      inputs.position() + 1));
+    }
+    const auto end = Clock::now();
+    result.context = inputs.position() + 1;
+    inputs.Next(i);
+    if (i < kWarmUp) continue;
+    result.decode.push_back(Seconds(end - begin));
+    result.sampling.push_back(Seconds(end - stepped));
+  }
+  return absl::OkStatus();
+}
+
+// One step is under way while the tokens of the one before are taken.
+absl::Status DecodeAhead(Executor& executor, const MeasureOptions& options,
+                         const std::vector<int32_t>& first,
+                         Measurement& result) {
+  for (uint32_t slot = 0; slot < options.batch; ++slot) {
+    GLM_RETURN_IF_ERROR(executor.BeginSampling(slot, {.temperature = 0}, {}));
+  }
+  DecodeInputs inputs(options);
+  const uint32_t steps = kWarmUp + options.decode_steps;
+  GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With(first)));
+  auto before = Clock::now();
+  for (uint32_t i = 0; i < steps; ++i) {
+    if (Cancelled(options)) return Interrupted();
+    result.context = inputs.position() + 1;
+    inputs.Next(i);
+    const bool last = i + 1 == steps;
+    if (!last && executor.RunsAhead()) {
+      GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With({})));
+    }
+    GLM_RETURN_IF_ERROR(executor.Take().status());
+    const auto now = Clock::now();
+    if (i >= kWarmUp) result.decode.push_back(Seconds(now - before));
+    before = now;
+    if (!last && !executor.RunsAhead()) {
+      GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With({})));
     }
   }
   return absl::OkStatus();
@@ -107,32 +192,9 @@ absl::StatusOr<Measurement> Measure(Executor& executor,
     GLM_RETURN_IF_ERROR(Prefill(executor, options, next, result.prefill));
   }
 
-  GLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create({.temperature = 0}));
-  std::vector<SequenceStep> sequences;
-  std::vector<int32_t> rows;
-  for (uint32_t slot = 0; slot < options.batch; ++slot) {
-    sequences.push_back({slot, 0, 1});
-    rows.push_back(static_cast<int32_t>(slot));
-  }
-  uint32_t position =
-      options.context > 0 ? options.context - 1 : options.prompt_tokens;
-  for (uint32_t i = 0; i < kWarmUp + options.decode_steps; ++i) {
-    if (Cancelled(options)) return Interrupted();
-    for (SequenceStep& sequence : sequences) sequence.position = position;
-    const auto begin = Clock::now();
-    GLM_RETURN_IF_ERROR(executor.Step(result.entry, {next, sequences, rows}));
-    const auto stepped = Clock::now();
-    for (uint32_t slot = 0; slot < options.batch; ++slot) {
-      GLM_ASSIGN_OR_RETURN(next[slot], sampler.Sample(executor.logits(slot)));
-    }
-    const auto end = Clock::now();
-    result.context = position + 1;
-    // Steps that warm up repeat the first position.
-    if (i < kWarmUp) continue;
-    result.decode.push_back(Seconds(end - begin));
-    result.sampling.push_back(Seconds(end - stepped));
-    if (options.context == 0) ++position;
-  }
+  const bool on_device = !options.on_host && executor.Samples(result.entry);
+  GLM_RETURN_IF_ERROR(on_device ? DecodeAhead(executor, options, next, result)
+                                : Decode(executor, options, next, result));
   return result;
 }
 

@@ -23,15 +23,19 @@ struct MeasureOptions {
   uint32_t context = 0;
   uint64_t seed = 1;
 
+  bool on_host = false;  // sample there even if the device can
+
   const std::atomic<bool>* cancel = nullptr;
 };
 
 struct Measurement {
-  uint32_t entry = 0;            // of decode
-  uint32_t context = 0;          // tokens of a sequence at the last step
-  std::vector<double> prefill;   // seconds of each; empty with a context
-  std::vector<double> decode;    // seconds of each step, sampling included
-  std::vector<double> sampling;  // seconds of each step spent in the sampler
+  uint32_t entry = 0;           // of decode
+  uint32_t context = 0;         // tokens of a sequence at the last step
+  std::vector<double> prefill;  // seconds of each; empty with a context
+  std::vector<double> decode;   // seconds of each step, sampling included
+  // Seconds of each step spent in the host's sampler; empty when the device
+  // samples, which runs the steps ahead: decode is then from token to token.
+  std::vector<double> sampling;
 };
 
 // The entry that decodes one token of `batch` sequences.

@@ -40,6 +40,11 @@ struct SamplingOptions {
   bool greedy = false;
   float temperature = -1;  // -1: the plan's
   float top_p = -1;        // -1: the plan's
+  uint32_t top_k = 0;
+  float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  bool on_host = false;
   int64_t seed = -1;       // -1: a new one
   uint32_t max_tokens = 0;
   bool ignore_eos = false;

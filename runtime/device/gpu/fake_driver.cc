@@ -18,7 +18,8 @@
 extern "C" {
 using FakeKernel = void(const unsigned long long*, const unsigned*,
                         unsigned long long, unsigned long long);
-FakeKernel toy_sum, toy_logits, test_add, test_coordinates, test_indirect;
+FakeKernel toy_sum, toy_logits, test_add, test_coordinates, test_indirect,
+    SampleBest_8_1, SampleWeigh_8_1, SamplePick_8_1;
 }
 
 namespace glm {
@@ -58,6 +59,9 @@ constexpr size_t kParameterWords = 16;
 constexpr std::pair<const char*, FakeKernel*> kKernels[] = {
     {"toy_sum", toy_sum},
     {"toy_logits", toy_logits},
+    {"SampleBest_8_1", SampleBest_8_1},
+    {"SampleWeigh_8_1", SampleWeigh_8_1},
+    {"SamplePick_8_1", SamplePick_8_1},
     {"test_add", test_add},
     {"test_coordinates", test_coordinates},
     {"test_indirect", test_indirect}};

@@ -67,6 +67,7 @@ class GpuDevice : public Device {
   }
 
   bool SupportsMappedWeights() const override { return false; }
+  bool RunsAhead() const override { return true; }
 
   uint64_t AvailableBytes() const override {
     uint64_t available = 0, total = 0;
