@@ -122,14 +122,15 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     GLM_ASSIGN_OR_RETURN(
         weights,
         WeightStore::Open(plan_file, options.weights_dir, options.check_weights,
-                          options.on_weights_read));
+                          options.on_weights_read, options.cancel));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
   GLM_ASSIGN_OR_RETURN(
       const std::span<const std::byte> image,
       plan_file->SegmentBytes(*object->segment(), "code object"));
   GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
-  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded));
+  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded,
+                                    options.cancel));
   GLM_ASSIGN_OR_RETURN(
       arena, device.Allocate(memory.arena, MemoryKind::kDevice, "activations"));
   if (memory.staging > 0) {

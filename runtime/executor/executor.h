@@ -15,6 +15,7 @@
 #ifndef GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 #define GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -59,6 +60,10 @@ struct ExecutorOptions {
   // While weights are copied to the device, or made: bytes done, bytes to do.
   std::function<void(uint64_t done, uint64_t total)> on_weights_loaded;
 
+  // Looked at between weight files and between the pieces of weights: loading
+  // ends with kCancelled.
+  const std::atomic<bool>* cancel = nullptr;
+
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;
 
@@ -73,7 +78,7 @@ class Executor : public StepRunner {
   //
   // Errors: kFailedPrecondition (weights missing or changed), kUnavailable (no
   // code object for the device or its instruction set), kResourceExhausted
-  // (memory, with the numbers), kDataLoss.
+  // (memory, with the numbers), kDataLoss, kCancelled.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       std::shared_ptr<const PlanFile> plan, Device& device,
       const ExecutorOptions& options);

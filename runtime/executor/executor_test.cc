@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -530,6 +531,71 @@ TEST_P(ExecutorTest, LoadingTheWeightsReportsItsProgress) {
   options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
   ASSERT_TRUE(Create(options).ok());
   EXPECT_EQ(last, shown.weights_copied);
+}
+
+TEST_P(ExecutorTest, LoadingCanBeInterrupted) {
+  std::atomic<bool> cancel{true};
+  ExecutorOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(Create(options).status().code(), absl::StatusCode::kCancelled);
+  // Raised while the first weight is on its way.
+  cancel = false;
+  uint64_t loaded = 0;
+  options.synthetic = {.seed = 3};
+  options.on_weights_loaded = [&](uint64_t done, uint64_t) {
+    loaded = done;
+    cancel = true;
+  };
+  EXPECT_EQ(Create(options).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(loaded, 256u);
+}
+
+// What is asked for, what is there, and what to do, before a byte is taken.
+TEST(ExecutorOnAGpu, MemoryThatIsNotThereIsRefusedWithTheNumbers) {
+  const std::string path = ::testing::TempDir() + "executor_memory.glmplan";
+  plan::PlanT tables = plan::MakeToyPlan();
+  plan::CodeObjectT& object = plan::Add(tables.code_objects);
+  object.target = "sm_90";
+  std::ifstream file(GLM_TOY_KERNELS_PTX, std::ios::binary);
+  std::string image{std::istreambuf_iterator<char>(file), {}};
+  image.push_back(0);
+  ExecutorOptions options;
+  options.synthetic = {.seed = 1};
+  const auto create = [&](FakeGpu& gpu) {
+    plan::WriteBytes(path, plan::PlanFileBytes(tables, {image}));
+    auto device = *CreateGpuDeviceOver(gpu.driver(), 0);
+    const absl::Status status =
+        Executor::Create(*PlanFile::Open(path), *device, options).status();
+    device.reset();
+    EXPECT_THAT(gpu.Alive(), IsEmpty());
+    return status;
+  };
+  constexpr uint64_t kReserve = uint64_t{512} << 20;
+  {
+    FakeGpu gpu;
+    gpu.memory_bytes = kReserve + 4096;
+    const absl::Status status = create(gpu);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    for (const char* text : {"executor_memory.glmplan: needs 5.",
+                             "4.0 KiB are available", "weights copied",
+                             "--max-context"}) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+    }
+  }
+  // It was free when it was counted, and no more when it was asked for.
+  FakeGpu gpu;
+  options.on_memory_plan = [&](const MemoryPlan&) {
+    gpu.memory_bytes = kReserve + (uint64_t{1} << 20);
+  };
+  options.memory_limit = uint64_t{1} << 30;
+  tables.entries[0]->arena_bytes = uint64_t{64} << 20;
+  const absl::Status status = create(gpu);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  for (const char* text : {"cannot allocate 67108864 bytes for activations",
+                           "bytes are free on the", "other programs"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+  std::filesystem::remove(path);
 }
 
 TEST_P(ExecutorTest, PlanForAnotherDeviceIsRefused) {

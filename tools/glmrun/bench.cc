@@ -177,7 +177,8 @@ absl::Status MeasureBandwidth(const Options& options, const Session& session,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Results> RunAll(const Options& options, Session& session) {
+absl::StatusOr<Results> RunAll(const Options& options, Session& session,
+                               const Interrupts& interrupts) {
   Executor& executor = *session.executor;
   Results results;
   // What can be refused is refused before anything is measured.
@@ -188,7 +189,6 @@ absl::StatusOr<Results> RunAll(const Options& options, Session& session) {
     GLM_ASSIGN_OR_RETURN(results.prediction,
                          ReadPrediction(options.prediction, results.entry));
   }
-  Interrupts interrupts;
   MeasureOptions measure = options.measure;
   measure.seed = options.synthetic_seed;
   measure.cancel = interrupts.flag();
@@ -214,8 +214,10 @@ absl::Status Bench(const Options& options) {
   if (options.synthetic) {
     opening.synthetic = {options.synthetic_seed, options.synthetic_experts};
   }
-  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening));
-  GLM_ASSIGN_OR_RETURN(const Results results, RunAll(options, *session));
+  Interrupts interrupts;
+  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening, interrupts));
+  GLM_ASSIGN_OR_RETURN(const Results results,
+                       RunAll(options, *session, interrupts));
   nlohmann::ordered_json json = ToJson(options, *session, results);
   if (!options.json) PrintText(options, *session, results);
 

@@ -1,6 +1,8 @@
 // What `glmrun bench` holds a measurement against.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include "tools/glmrun/bandwidth.h"
 #include "tools/glmrun/prediction.h"
 #include "tools/glmrun/step_bytes.h"
+#include "tools/glmrun/terminal.h"
 
 namespace glm::tools {
 namespace {
@@ -52,6 +55,18 @@ TEST(CopyBandwidth, TakesWhatRoomThereIs) {
   rate = MeasureCopyBandwidth(*device);
   ASSERT_TRUE(rate.ok()) << rate.status();
   EXPECT_EQ(*rate, 0) << "no room is no fault";
+}
+
+TEST(Interrupts, FirstAsksSecondEnds) {
+  EXPECT_EXIT(
+      {
+        Interrupts interrupts;
+        raise(SIGINT);
+        if (!interrupts.raised()) _exit(1);
+        raise(SIGINT);
+        _exit(2);
+      },
+      ::testing::ExitedWithCode(130), "");
 }
 
 class PredictionTest : public ::testing::Test {

@@ -168,6 +168,34 @@ TEST_F(GlmrunTest, UnfitMachineIsThreeWithTheRemedy) {
   EXPECT_THAT(run.output, HasSubstr("--target host:"));
 }
 
+TEST_F(GlmrunTest, DeviceThatIsNotThereIsThreeWithTheRemedy) {
+  // The plan has code for the host alone, should there be a GPU.
+  for (const std::string device : {"gpu", "cuda", "hip", "hip:7"}) {
+    const Outcome run =
+        Run("generate " + plan() + " --prompt-ids 1 --device " + device,
+            /*errors=*/true);
+    EXPECT_EQ(run.code, 3);
+    EXPECT_THAT(run.output, HasSubstr("--device " + device + ":"));
+    EXPECT_THAT(run.output, ::testing::AnyOf(HasSubstr("install"),
+                                             HasSubstr("has no code for"),
+                                             HasSubstr("no device")));
+  }
+}
+
+TEST_F(GlmrunTest, PlanForAnotherTargetIsThreeAndSaysWhatItHolds) {
+  plan_.code_objects[0]->target = "gfx1201";
+  plan_.code_objects[0]->isa = "";
+  WritePlan();
+  const Outcome run =
+      Run("generate " + plan() + " --prompt-ids 1 --device host",
+          /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  for (const char* text : {"toy.glmplan", "holds code for gfx1201",
+                           "the device is host", "--target"}) {
+    EXPECT_THAT(run.output, HasSubstr(text));
+  }
+}
+
 TEST_F(GlmrunTest, InspectNeedsNoWeights) {
   std::filesystem::remove(folder_ + "/toy.bin");
   const Outcome run = Run("inspect " + plan() + " --slots 2 --launches");

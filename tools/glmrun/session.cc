@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
-#include "tools/glmrun/terminal.h"
 
 namespace glm::tools {
 
@@ -95,8 +94,9 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
       ->check(CLI::Range(0, 1 << 24))
       ->excludes(greedy);
   command
-      .add_option("--repetition-penalty", options.repetition_penalty,
-                  "Scale down the logits of tokens in prompt and answer; 1: off")
+      .add_option(
+          "--repetition-penalty", options.repetition_penalty,
+          "Scale down the logits of tokens in prompt and answer; 1: off")
       ->check(NumberIn(0.01, 100.0));
   command
       .add_option("--presence-penalty", options.presence_penalty,
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(
-    const SessionOptions& options) {
+    const SessionOptions& options, const Interrupts& interrupts) {
   auto session = std::make_unique<Session>();
   GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
   GLM_ASSIGN_OR_RETURN(session->tokenizer, LoadTokenizer(*session->plan));
@@ -145,6 +145,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   executor.graphs = !options.no_graphs;
   executor.synthetic = options.synthetic;
   executor.slots = options.slots;
+  executor.cancel = interrupts.flag();
   if (options.verbose || session->gpu) {
     std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
   }
@@ -166,6 +167,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   checking.Clear();
   loading.Clear();
   GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
+  if (interrupts.raised()) return absl::CancelledError("interrupted");
   return session;
 }
 
