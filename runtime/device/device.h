@@ -185,6 +185,19 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Module>> LoadModule(
       std::span<const std::byte> image, std::string_view name) = 0;
 
+  // Whether Compile may work.
+  virtual bool Compiles() const { return false; }
+
+  // The code object of a plan's kernel source for this very device. `name`
+  // appears in errors.
+  // Errors: kUnavailable (no compiler; what was tried and what to install),
+  // kFailedPrecondition (its words, and the kernel they are about),
+  // kUnimplemented unless Compiles().
+  virtual absl::StatusOr<std::string> Compile(std::string_view source,
+                                              std::string_view name) {
+    return absl::UnimplementedError("nothing compiles for this device");
+  }
+
   virtual absl::StatusOr<std::unique_ptr<Queue>> CreateQueue() = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
 

@@ -53,6 +53,26 @@ absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
       "; compile it again with --target for this device"));
 }
 
+// The code of a plan without a code object for `device`, made from its source;
+// `refusal` says why there is none.
+absl::StatusOr<std::string> CompileSource(const PlanFile& plan, Device& device,
+                                          const absl::Status& refusal) {
+  const plan::Segment* segment = plan.plan().source();
+  if (segment == nullptr || segment->size() == 0 || !device.Compiles()) {
+    return refusal;
+  }
+  GLM_ASSIGN_OR_RETURN(const std::span<const std::byte> source,
+                       plan.SegmentBytes(*segment, "source"));
+  auto code = device.Compile(
+      {reinterpret_cast<const char*>(source.data()), source.size()},
+      plan.path());
+  if (code.ok()) return code;
+  return absl::UnavailableError(absl::StrCat(
+      refusal.message(),
+      "\nits kernels' source was to be compiled here instead: ",
+      code.status().message()));
+}
+
 }  // namespace
 
 class Executor::Impl {
@@ -106,8 +126,12 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   for (const plan::Entry* entry : *plan.entries()) {
     infos.push_back(DescribeEntry(*entry));
   }
-  GLM_ASSIGN_OR_RETURN(const plan::CodeObject* object,
-                       ChooseCodeObject(*plan_file, device));
+  const auto object = ChooseCodeObject(*plan_file, device);
+  std::string compiled;
+  if (!object.ok()) {
+    GLM_ASSIGN_OR_RETURN(compiled,
+                         CompileSource(*plan_file, device, object.status()));
+  }
   const bool map = device.SupportsMappedWeights();
   memory = PlanMemory(plan, {slots, map, !map, options.synthetic});
   if (options.on_memory_plan) options.on_memory_plan(memory);
@@ -125,9 +149,11 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
                           options.on_weights_read, options.cancel));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
-  GLM_ASSIGN_OR_RETURN(
-      const std::span<const std::byte> image,
-      plan_file->SegmentBytes(*object->segment(), "code object"));
+  std::span<const std::byte> image = std::as_bytes(std::span(compiled));
+  if (object.ok()) {
+    GLM_ASSIGN_OR_RETURN(
+        image, plan_file->SegmentBytes(*(*object)->segment(), "code object"));
+  }
   GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
   GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded,
                                     options.cancel));

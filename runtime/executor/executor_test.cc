@@ -16,6 +16,8 @@
 
 #include "runtime/device/gpu/fake_driver.h"
 #include "runtime/device/gpu/gpu_device.h"
+#include "runtime/device/gpu/gpu_driver.h"
+#include "runtime/device/gpu/kernel_compiler.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/test_plan.h"
@@ -595,6 +597,74 @@ TEST(ExecutorOnAGpu, MemoryThatIsNotThereIsRefusedWithTheNumbers) {
                            "bytes are free on the", "other programs"}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   }
+  std::filesystem::remove(path);
+}
+
+// A fake GPU that the plan has no code for, and what compiles for it.
+TEST(ExecutorOnAGpu, CodeThatThePlanLacksIsMadeFromItsSource) {
+  const std::string path = ::testing::TempDir() + "executor_source.glmplan";
+  plan::PlanT tables = plan::MakeToyPlan();
+  plan::Add(tables.code_objects).target = "gfx1201";
+  std::ifstream file(GLM_TOY_KERNELS_PTX, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  FakeGpu gpu;
+  gpu.architecture = "gfx1200";
+  GpuDriver driver = gpu.driver();
+  const auto create = [&](const std::string& source) {
+    plan::WriteBytes(path, plan::PlanFileBytes(tables, {"no code"}, source));
+    auto device = *CreateGpuDeviceOver(driver, 0);
+    ExecutorOptions options;
+    options.synthetic = {.seed = 1};
+    auto executor = Executor::Create(*PlanFile::Open(path), *device, options);
+    if (!executor.ok()) return executor.status();
+    const std::vector<int32_t> id = {2}, row = {0};
+    return (*executor)->Step(kDecode, {id, std::vector<SequenceStep>{{0, 0, 1}},
+                                       row});
+  };
+  // Nothing compiles for the device: the plan is refused as ever.
+  absl::Status status = create(text);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("compiled for gfx1201, this"));
+  // The compiler is missing.
+  driver.compiler = []() -> absl::StatusOr<const KernelCompiler*> {
+    return absl::UnavailableError("no compiler; install one");
+  };
+  status = create(text);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  for (const char* words : {"compile again with --target gfx1200",
+                            "source was to be compiled", "install one"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  }
+  // It is there: the toy kernels' source is their code.
+  static std::string seen;
+  static KernelCompiler compiler;
+  compiler.create = {[](CompilerProgram*, const char* source, const char*, int,
+                        const char**, const char**) {
+                       seen = source;
+                       return 0;
+                     },
+                     "create"};
+  compiler.compile = {[](CompilerProgram, int, const char**) { return 0; },
+                      "compile"};
+  compiler.code_size = {[](CompilerProgram, size_t* size) {
+                          *size = seen.size();
+                          return 0;
+                        },
+                        "code_size"};
+  compiler.code = {[](CompilerProgram, char* code) {
+                     std::memcpy(code, seen.data(), seen.size());
+                     return 0;
+                   },
+                   "code"};
+  compiler.destroy = {[](CompilerProgram*) { return 0; }, "destroy"};
+  driver.compiler = []() -> absl::StatusOr<const KernelCompiler*> {
+    return &compiler;
+  };
+  EXPECT_EQ(create(text), absl::OkStatus());
+  EXPECT_EQ(seen, text);
+  tables.source = nullptr;
+  EXPECT_FALSE(create("").ok()) << "a plan without source";
   std::filesystem::remove(path);
 }
 
