@@ -150,7 +150,9 @@ void PrintText(const Options& options, const Session& session,
                 100 * r.BytesPerSecond() / r.bandwidth, r.bandwidth_of);
   }
   std::printf("\n");
-  if (r.sampling) {
+  if (!r.sampling) {
+    std::printf("  sampling                   in 3 launches more\n");
+  } else {
     std::printf("  sampling %10.0f us     of it, on the host\n",
                 1e6 * r.sampling->median);
   }
