@@ -327,6 +327,24 @@ private:
   DenseSet<Value> head;
 };
 
+/// The kernels that choose tokens from logits (docs/spec/sampling.md). No launch names
+/// them: the runtime makes theirs, after a step's own.
+void declareSampling(ModuleOp module, Kernels &kernels) {
+  auto facts = module->getAttrOfType<DictionaryAttr>("glm.model");
+  auto vocab = facts ? facts.getAs<IntegerAttr>("vocab") : IntegerAttr();
+  if (!vocab || vocab.getInt() <= 0 || vocab.getInt() >= 1 << 24)
+    return;
+  KernelChoice k;
+  k.params = {vocab.getInt(),
+              std::min<int64_t>(256, llvm::divideCeil(vocab.getInt(), 1024))};
+  for (auto [op, name] : {std::pair("sample_best", "SampleBest"),
+                          {"sample_weigh", "SampleWeigh"},
+                          {"sample_pick", "SamplePick"}}) {
+    k.op = op, k.templateName = name;
+    kernels.structured(k);
+  }
+}
+
 struct LowerGlmToKern final
     : passes::impl::LowerGlmToKernPassBase<LowerGlmToKern> {
   void runOnOperation() override {
@@ -337,6 +355,7 @@ struct LowerGlmToKern final
          llvm::to_vector(module.getOps<func::FuncOp>()))
       if (failed(EntryLowering(func, symbols, kernels).run()))
         return signalPassFailure();
+    declareSampling(module, kernels);
   }
 };
 

@@ -57,7 +57,7 @@ ALLOWED = {
                         "CLI", "nlohmann"} | BASE,
     "tools/glm-tokenize": {"runtime/text", "nlohmann"} | BASE,
     "test/gfxemu": set(),
-    "test/kernels": {"compiler/codegen/templates", "runtime/reference", "test/gfxemu"},
+    "test/kernels": {"compiler/codegen/templates", "runtime/reference", "runtime/sequence", "test/gfxemu"},
     "test/plans": {"runtime/device", "runtime/device/gpu", "runtime/executor",
                    "runtime/plan", "test/gfxemu", "tools/glm-check"} | BASE,
     "test/differential": {"compiler", "dialects", "passes", "runtime/device/host",
@@ -73,6 +73,7 @@ TEST_FILE = re.compile(
 TEST_LIBRARIES = {"gtest", "gmock", "benchmark", "nlohmann", "xxhash"}
 TEST_ALLOWED = {
     "runtime/executor": {"runtime/device/gpu", "runtime/device/host"},
+    "tools/glmrun": {"runtime/device/gpu"},
 }
 
 # Layers that may include these headers of the system alone.

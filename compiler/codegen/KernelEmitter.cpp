@@ -40,6 +40,7 @@ public:
 
   LogicalResult add(kern::KernelOp kernel, kern::LaunchOp example);
   LogicalResult add(kern::KernelOp kernel, kern::GridOp example);
+  LogicalResult addSampling(kern::KernelOp kernel);
 
   KernelSource finish() {
     KernelSource source;
@@ -125,6 +126,16 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::LaunchOp example) {
   if (failed(name))
     return failure();
   entry(kernel, example.getArgs().size(), 0, "glm::kernel::" + *name);
+  return success();
+}
+
+/// A kernel that the runtime launches by itself.
+LogicalResult Unit::addSampling(kern::KernelOp kernel) {
+  constexpr int64_t arguments = 12; // docs/spec/sampling.md
+  FailureOr<std::string> name = function(kernel);
+  if (failed(name))
+    return failure();
+  entry(kernel, arguments, 0, "glm::kernel::" + *name);
   return success();
 }
 
@@ -257,10 +268,16 @@ FailureOr<std::vector<KernelSource>> codegen::emitKernels(ModuleOp module,
   });
   for (auto kernel : module.getOps<kern::KernelOp>()) {
     Operation *use = uses.lookup(kernel.getSymName());
-    if (!use)
+    const bool samples = kernel.getOp().starts_with("sample_");
+    if (!use && !samples)
       continue;
     Unit &unit = *llvm::min_element(
         units, [](const Unit &a, const Unit &b) { return a.work < b.work; });
+    if (samples) {
+      if (failed(unit.addSampling(kernel)))
+        return failure();
+      continue;
+    }
     auto launch = dyn_cast<kern::LaunchOp>(use);
     if (failed(launch ? unit.add(kernel, launch)
                       : unit.add(kernel, cast<kern::GridOp>(use))))

@@ -134,6 +134,10 @@ class Queue {
 
   virtual absl::Status Record(Event& event) = 0;
 
+  // Waits until what was enqueued before the last Record(event) is done, like
+  // Finish.
+  virtual absl::Status Wait(const Event& event) = 0;
+
   // Waits until everything enqueued so far is done. Reports the first error of
   // the work since the last call. Must not spin for long: an idle process uses
   // no processor time.
@@ -157,6 +161,9 @@ class Device {
   // Whether weights may be used in place from a mapped file (MapHostMemory).
   virtual bool SupportsMappedWeights() const = 0;
 
+  // Whether calls of a queue return before their work is done.
+  virtual bool RunsAhead() const = 0;
+
   // Bytes that kDevice allocations can still take without harm.
   virtual uint64_t AvailableBytes() const = 0;
 
@@ -177,6 +184,19 @@ class Device {
   // Errors: kDataLoss when the image cannot be loaded.
   virtual absl::StatusOr<std::unique_ptr<Module>> LoadModule(
       std::span<const std::byte> image, std::string_view name) = 0;
+
+  // Whether Compile may work.
+  virtual bool Compiles() const { return false; }
+
+  // The code object of a plan's kernel source for this very device. `name`
+  // appears in errors.
+  // Errors: kUnavailable (no compiler; what was tried and what to install),
+  // kFailedPrecondition (its words, and the kernel they are about),
+  // kUnimplemented unless Compiles().
+  virtual absl::StatusOr<std::string> Compile(std::string_view source,
+                                              std::string_view name) {
+    return absl::UnimplementedError("nothing compiles for this device");
+  }
 
   virtual absl::StatusOr<std::unique_ptr<Queue>> CreateQueue() = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;

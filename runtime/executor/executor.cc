@@ -10,6 +10,8 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/bound_entry.h"
 #include "runtime/executor/describe.h"
+#include "runtime/executor/synthetic_weights.h"
+#include "runtime/executor/token_sampler.h"
 #include "runtime/plan/plan_generated.h"
 
 namespace glm {
@@ -49,6 +51,26 @@ absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
       plan.path(), ": holds code for ", targets.empty() ? "no target" : targets,
       ", the device is ", device.Describe(),
       "; compile it again with --target for this device"));
+}
+
+// The code of a plan without a code object for `device`, made from its source;
+// `refusal` says why there is none.
+absl::StatusOr<std::string> CompileSource(const PlanFile& plan, Device& device,
+                                          const absl::Status& refusal) {
+  const plan::Segment* segment = plan.plan().source();
+  if (segment == nullptr || segment->size() == 0 || !device.Compiles()) {
+    return refusal;
+  }
+  GLM_ASSIGN_OR_RETURN(const std::span<const std::byte> source,
+                       plan.SegmentBytes(*segment, "source"));
+  auto code = device.Compile(
+      {reinterpret_cast<const char*>(source.data()), source.size()},
+      plan.path());
+  if (code.ok()) return code;
+  return absl::UnavailableError(absl::StrCat(
+      refusal.message(),
+      "\nits kernels' source was to be compiled here instead: ",
+      code.status().message()));
 }
 
 }  // namespace
@@ -95,6 +117,7 @@ class Executor::Impl {
   std::vector<uint64_t> state_offsets;
   std::vector<BoundEntry> entries;
   std::vector<std::unique_ptr<Event>> events;
+  std::unique_ptr<TokenSampler> sampler;  // null: the plan has no kernels
   uint32_t last_entry = 0;
   bool step_open = false;  // begun, and not known to be complete
 };
@@ -109,8 +132,12 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
   for (const plan::Entry* entry : *plan.entries()) {
     infos.push_back(DescribeEntry(*entry));
   }
-  GLM_ASSIGN_OR_RETURN(const plan::CodeObject* object,
-                       ChooseCodeObject(*plan_file, device));
+  const auto object = ChooseCodeObject(*plan_file, device);
+  std::string compiled;
+  if (!object.ok()) {
+    GLM_ASSIGN_OR_RETURN(compiled,
+                         CompileSource(*plan_file, device, object.status()));
+  }
   const bool map = device.SupportsMappedWeights();
   memory = PlanMemory(plan, {slots, map, !map, options.synthetic});
   if (options.on_memory_plan) options.on_memory_plan(memory);
@@ -125,14 +152,18 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     GLM_ASSIGN_OR_RETURN(
         weights,
         WeightStore::Open(plan_file, options.weights_dirs,
-                          options.check_weights, options.on_weights_read));
+                          options.check_weights, options.on_weights_read,
+                          options.cancel));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
-  GLM_ASSIGN_OR_RETURN(
-      const std::span<const std::byte> image,
-      plan_file->SegmentBytes(*object->segment(), "code object"));
+  std::span<const std::byte> image = std::as_bytes(std::span(compiled));
+  if (object.ok()) {
+    GLM_ASSIGN_OR_RETURN(
+        image, plan_file->SegmentBytes(*(*object)->segment(), "code object"));
+  }
   GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
-  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded));
+  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded,
+                                    options.cancel));
   GLM_ASSIGN_OR_RETURN(
       arena, device.Allocate(memory.arena, MemoryKind::kDevice, "activations"));
   if (memory.staging > 0) {
@@ -164,6 +195,11 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     GLM_ASSIGN_OR_RETURN(BoundEntry bound,
                          BoundEntry::Create(plan, *entry, bindings));
     entries.push_back(std::move(bound));
+  }
+  if (const auto layout = SamplerLayout::Of(plan)) {
+    GLM_ASSIGN_OR_RETURN(sampler,
+                         TokenSampler::Create(*layout, device, *queue, *module,
+                                              slots, options.graphs));
   }
   return absl::OkStatus();
 }
@@ -267,6 +303,54 @@ absl::Status Executor::Step(uint32_t entry, const StepInputs& inputs) {
   return impl_->Finish();
 }
 
+bool Executor::Samples(uint32_t entry) const {
+  return impl_->sampler != nullptr && entry < impl_->entries.size() &&
+         TokenSampler::Samples(impl_->entries[entry].entry());
+}
+
+bool Executor::RunsAhead() const { return impl_->device.RunsAhead(); }
+
+absl::Status Executor::BeginSampling(uint32_t slot,
+                                     const SamplerOptions& options,
+                                     std::span<const int32_t> tokens) {
+  if (impl_->sampler == nullptr || slot >= impl_->slots) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no sampling in slot ", slot, " of ", impl_->slots));
+  }
+  return impl_->sampler->Begin(slot, options, tokens);
+}
+
+absl::Status Executor::Enqueue(uint32_t entry, const StepInputs& inputs) {
+  if (!Samples(entry)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("entry ", entry, " samples no tokens"));
+  }
+  const EntryInfo& info = impl_->infos[entry];
+  StepInputs checked = inputs;
+  const std::vector<int32_t> following(info.sequences);
+  if (inputs.ids.empty() && info.tokens == 1) checked.ids = following;
+  GLM_RETURN_IF_ERROR(
+      CheckStepInputs(info, impl_->model, impl_->slots, checked));
+  if (info.prefill) GLM_RETURN_IF_ERROR(impl_->weights->StillWhole());
+  if (impl_->step_open) {
+    GLM_RETURN_IF_ERROR(impl_->ClearCounters());
+    impl_->step_open = false;
+  }
+  const absl::Status enqueued =
+      impl_->sampler->Enqueue(impl_->entries[entry], *impl_->arena, inputs);
+  impl_->step_open = !enqueued.ok();
+  return enqueued;
+}
+
+absl::StatusOr<std::span<const int32_t>> Executor::Take() {
+  if (impl_->sampler == nullptr) {
+    return absl::FailedPreconditionError("no step waits to be taken");
+  }
+  auto taken = impl_->sampler->Take();
+  if (!taken.ok()) impl_->step_open = true;
+  return taken;
+}
+
 std::span<const float> Executor::logits(uint32_t row) const {
   const uint32_t entry = impl_->last_entry;
   assert(row < impl_->infos[entry].logit_rows);
@@ -341,6 +425,30 @@ absl::Status Executor::WriteState(uint32_t state, uint32_t slot,
   assert(bytes.size() == size);
   return impl_->Write(*impl_->states, impl_->state_offsets[state] + slot * size,
                       bytes);
+}
+
+absl::Status Executor::FillStates(uint64_t seed) {
+  constexpr uint64_t kPiece = uint64_t{4} << 20;
+  if (impl_->states == nullptr) return absl::OkStatus();
+  Memory& states = *impl_->states;
+  GLM_ASSIGN_OR_RETURN(
+      const auto shared,
+      impl_->device.Allocate(std::min(states.size(), kPiece),
+                             MemoryKind::kShared, "made-up state"));
+  for (uint32_t i = 0; i < impl_->state_offsets.size(); ++i) {
+    const plan::State& state = *impl_->plan.states()->Get(i);
+    if (state.dtype() > plan::DType::F16) continue;
+    const uint64_t begin = impl_->state_offsets[i];
+    const uint64_t bytes = state.bytes_per_slot() * impl_->slots;
+    const uint64_t piece = std::min(bytes, shared->size());
+    FillSyntheticState(state, seed, {shared->host_data(), piece});
+    for (uint64_t done = 0; done < bytes; done += piece) {
+      GLM_RETURN_IF_ERROR(impl_->queue->Copy(states, begin + done, *shared, 0,
+                                             std::min(piece, bytes - done)));
+    }
+    GLM_RETURN_IF_ERROR(impl_->queue->Finish());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace glm

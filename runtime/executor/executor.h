@@ -10,10 +10,12 @@
 //   GLM_RETURN_IF_ERROR(executor->Step(entry, inputs));
 //   std::span<const float> logits = executor->logits(0);
 //
-// It samples nothing and keeps no positions: see runtime/sequence/.
+// It keeps no positions: see runtime/sequence/. Where the plan has the kernels,
+// Enqueue and Take run steps that choose their tokens on the device.
 #ifndef GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 #define GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,6 +60,10 @@ struct ExecutorOptions {
   // While weights are copied to the device, or made: bytes done, bytes to do.
   std::function<void(uint64_t done, uint64_t total)> on_weights_loaded;
 
+  // Looked at between weight files and between the pieces of weights: loading
+  // ends with kCancelled.
+  const std::atomic<bool>* cancel = nullptr;
+
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;
 
@@ -72,7 +78,7 @@ class Executor : public StepRunner {
   //
   // Errors: kFailedPrecondition (weights missing or changed), kUnavailable (no
   // code object for the device or its instruction set), kResourceExhausted
-  // (memory, with the numbers), kDataLoss.
+  // (memory, with the numbers), kDataLoss, kCancelled.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       std::shared_ptr<const PlanFile> plan, Device& device,
       const ExecutorOptions& options);
@@ -83,6 +89,12 @@ class Executor : public StepRunner {
   uint32_t slots() const override;
   absl::Status Step(uint32_t entry, const StepInputs& inputs) override;
   std::span<const float> logits(uint32_t row) const override;
+  bool Samples(uint32_t entry) const override;
+  bool RunsAhead() const override;
+  absl::Status BeginSampling(uint32_t slot, const SamplerOptions& options,
+                             std::span<const int32_t> tokens) override;
+  absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) override;
+  absl::StatusOr<std::span<const int32_t>> Take() override;
 
   const PlanFile& plan_file() const;
   const MemoryPlan& memory_plan() const;
@@ -117,6 +129,11 @@ class Executor : public StepRunner {
                            std::span<const std::byte> bytes);
   absl::Status WriteState(uint32_t state, uint32_t slot,
                           std::span<const std::byte> bytes);
+
+  // Fills the states of all slots with made-up values (synthetic_weights.h), a
+  // piece of at most 4 MiB over and over: a step at any position then has
+  // something to read. F32, BF16 and F16 only; other states stay as they are.
+  absl::Status FillStates(uint64_t seed);
 
  private:
   class Impl;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +16,10 @@
 
 #include "runtime/device/gpu/fake_driver.h"
 #include "runtime/device/gpu/gpu_device.h"
+#include "runtime/device/gpu/gpu_driver.h"
+#include "runtime/device/gpu/kernel_compiler.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/test_plan.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
@@ -470,6 +475,103 @@ TEST_P(ExecutorTest, SyntheticExpertsShareThoseInMemory) {
   EXPECT_NE(logits[1], logits[2]);
 }
 
+// A toy token is its position plus the seed, modulo 8.
+TEST_P(ExecutorTest, StepsFollowOnTokensThatNobodyHasTaken) {
+  plan::AddSampling(plan_);
+  ExecutorOptions options;
+  options.slots = 2;
+  MemoryPlan shown;
+  options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_GT(shown.sampling, 2u * 4 * (16 + plan::kToyVocab));
+  EXPECT_TRUE(e.Samples(kDecode));
+  EXPECT_TRUE(e.Samples(kPrefill));
+  ASSERT_TRUE(e.BeginSampling(1, {.seed = 5}, {}).ok());
+  const std::vector<int32_t> ids = {1, 2, 3, 0}, none, row = {0}, last = {2};
+  ASSERT_TRUE(e.Enqueue(kPrefill, Inputs(ids, {{1, 0, 3}}, last)).ok());
+  // The last token is the 12th: 8, 9, ... modulo 8.
+  for (uint32_t position = 3; position < 12; ++position) {
+    ASSERT_TRUE(e.Enqueue(kDecode, Inputs(none, {{1, position, 1}}, row)).ok());
+    EXPECT_EQ(e.Enqueue(kDecode, Inputs(none, {{1, 0, 1}}, row)).code(),
+              absl::StatusCode::kFailedPrecondition)
+        << "two steps are under way";
+    const auto tokens = e.Take();
+    ASSERT_TRUE(tokens.ok()) << tokens.status();
+    EXPECT_THAT(*tokens, ElementsAre((position + 5) % 8));
+  }
+  EXPECT_THAT(*e.Take(), ElementsAre((12 + 5) % 8));
+  EXPECT_EQ(e.Take().status().code(), absl::StatusCode::kFailedPrecondition);
+  // The state holds 1 + 2 + 3 and the tokens of positions 3 to 11.
+  ASSERT_TRUE(Step(e, kDecode, {1}, {1, 12, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(6 + 0 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 0 + 1));
+}
+
+TEST_P(ExecutorTest, ARowWithoutAFiniteLogitIsAnError) {
+  plan::AddSampling(plan_);
+  // Logit 0 is expert 0's weight, the last one in the file.
+  const uint64_t at = GetParam().table_offset + 4 * (2 * plan::kToyVocab - 1);
+  std::fstream file(folder_ + "/toy.bin",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  const float negative = -1;
+  file.write(reinterpret_cast<const char*>(&negative), sizeof negative);
+  file.close();
+  ExecutorOptions options;
+  options.check_weights = false;
+  auto e = *Create(options);
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  const std::vector<int32_t> id = {1}, row = {0}, no_row = {-1};
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, no_row)).ok());
+  EXPECT_THAT(*e->Take(), ElementsAre(-1)) << "none was asked for";
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 1, 1}}, row)).ok());
+  const absl::Status status = e->Take().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("position 2"));
+}
+
+TEST_P(ExecutorTest, BeginningAgainForgetsWhatWasEnqueued) {
+  plan::AddSampling(plan_);
+  auto e = *Create();
+  const std::vector<int32_t> id = {1}, row = {0};
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  ASSERT_TRUE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, row)).ok());
+  ASSERT_TRUE(e->BeginSampling(0, {}, {}).ok());
+  EXPECT_FALSE(e->Take().ok());
+  EXPECT_EQ(e->BeginSampling(0, {}, std::vector<int32_t>{99}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(e->BeginSampling(1, {}, {}).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(ExecutorTest, PlanWithoutTheKernelsSamplesNothing) {
+  auto e = *Create();
+  EXPECT_FALSE(e->Samples(kDecode));
+  const std::vector<int32_t> id = {1}, row = {0};
+  EXPECT_FALSE(e->Enqueue(kDecode, Inputs(id, {{0, 0, 1}}, row)).ok());
+  EXPECT_FALSE(e->BeginSampling(0, {}, {}).ok());
+}
+
+TEST_P(ExecutorTest, MadeUpStateIsWhatTheNextStepReads) {
+  ExecutorOptions options;
+  options.slots = 2;
+  auto e = *Create(options);
+  ASSERT_TRUE(e->FillStates(3).ok());
+  std::vector<std::byte> expected(512), slot;
+  FillSyntheticState(*e->plan_file().plan().states()->Get(0), 3, expected);
+  for (uint32_t s = 0; s < 2; ++s) {
+    ASSERT_TRUE(e->ReadState(0, s, slot).ok());
+    EXPECT_EQ(std::memcmp(slot.data(), expected.data() + 256 * s, 256), 0);
+  }
+  float sum;
+  std::memcpy(&sum, expected.data() + 256, 4);
+  EXPECT_LT(std::abs(sum), 0.5);
+  EXPECT_NE(sum, 0);
+  ASSERT_TRUE(Step(*e, kDecode, {2}, {1, 9, 1}, 0).ok());
+  EXPECT_EQ(Logits(*e), Expected(sum + 2));
+}
+
 TEST_P(ExecutorTest, LoadingTheWeightsReportsItsProgress) {
   ExecutorOptions options;
   uint64_t last = 0;
@@ -482,6 +584,139 @@ TEST_P(ExecutorTest, LoadingTheWeightsReportsItsProgress) {
   options.on_memory_plan = [&](const MemoryPlan& plan) { shown = plan; };
   ASSERT_TRUE(Create(options).ok());
   EXPECT_EQ(last, shown.weights_copied);
+}
+
+TEST_P(ExecutorTest, LoadingCanBeInterrupted) {
+  std::atomic<bool> cancel{true};
+  ExecutorOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(Create(options).status().code(), absl::StatusCode::kCancelled);
+  // Raised while the first weight is on its way.
+  cancel = false;
+  uint64_t loaded = 0;
+  options.synthetic = {.seed = 3};
+  options.on_weights_loaded = [&](uint64_t done, uint64_t) {
+    loaded = done;
+    cancel = true;
+  };
+  EXPECT_EQ(Create(options).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(loaded, 256u);
+}
+
+// What is asked for, what is there, and what to do, before a byte is taken.
+TEST(ExecutorOnAGpu, MemoryThatIsNotThereIsRefusedWithTheNumbers) {
+  const std::string path = ::testing::TempDir() + "executor_memory.glmplan";
+  plan::PlanT tables = plan::MakeToyPlan();
+  plan::CodeObjectT& object = plan::Add(tables.code_objects);
+  object.target = "sm_90";
+  std::ifstream file(GLM_TOY_KERNELS_PTX, std::ios::binary);
+  std::string image{std::istreambuf_iterator<char>(file), {}};
+  image.push_back(0);
+  ExecutorOptions options;
+  options.synthetic = {.seed = 1};
+  const auto create = [&](FakeGpu& gpu) {
+    plan::WriteBytes(path, plan::PlanFileBytes(tables, {image}));
+    auto device = *CreateGpuDeviceOver(gpu.driver(), 0);
+    const absl::Status status =
+        Executor::Create(*PlanFile::Open(path), *device, options).status();
+    device.reset();
+    EXPECT_THAT(gpu.Alive(), IsEmpty());
+    return status;
+  };
+  constexpr uint64_t kReserve = uint64_t{512} << 20;
+  {
+    FakeGpu gpu;
+    gpu.memory_bytes = kReserve + 4096;
+    const absl::Status status = create(gpu);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    for (const char* text : {"executor_memory.glmplan: needs 5.",
+                             "4.0 KiB are available", "weights copied",
+                             "--max-context"}) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+    }
+  }
+  // It was free when it was counted, and no more when it was asked for.
+  FakeGpu gpu;
+  options.on_memory_plan = [&](const MemoryPlan&) {
+    gpu.memory_bytes = kReserve + (uint64_t{1} << 20);
+  };
+  options.memory_limit = uint64_t{1} << 30;
+  tables.entries[0]->arena_bytes = uint64_t{64} << 20;
+  const absl::Status status = create(gpu);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  for (const char* text : {"cannot allocate 67108864 bytes for activations",
+                           "bytes are free on the", "other programs"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+  std::filesystem::remove(path);
+}
+
+// A fake GPU that the plan has no code for, and what compiles for it.
+TEST(ExecutorOnAGpu, CodeThatThePlanLacksIsMadeFromItsSource) {
+  const std::string path = ::testing::TempDir() + "executor_source.glmplan";
+  plan::PlanT tables = plan::MakeToyPlan();
+  plan::Add(tables.code_objects).target = "gfx1201";
+  std::ifstream file(GLM_TOY_KERNELS_PTX, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  FakeGpu gpu;
+  gpu.architecture = "gfx1200";
+  GpuDriver driver = gpu.driver();
+  const auto create = [&](const std::string& source) {
+    plan::WriteBytes(path, plan::PlanFileBytes(tables, {"no code"}, source));
+    auto device = *CreateGpuDeviceOver(driver, 0);
+    ExecutorOptions options;
+    options.synthetic = {.seed = 1};
+    auto executor = Executor::Create(*PlanFile::Open(path), *device, options);
+    if (!executor.ok()) return executor.status();
+    const std::vector<int32_t> id = {2}, row = {0};
+    return (*executor)->Step(kDecode, {id, std::vector<SequenceStep>{{0, 0, 1}},
+                                       row});
+  };
+  // Nothing compiles for the device: the plan is refused as ever.
+  absl::Status status = create(text);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("compiled for gfx1201, this"));
+  // The compiler is missing.
+  driver.compiler = []() -> absl::StatusOr<const KernelCompiler*> {
+    return absl::UnavailableError("no compiler; install one");
+  };
+  status = create(text);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  for (const char* words : {"compile again with --target gfx1200",
+                            "source was to be compiled", "install one"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  }
+  // It is there: the toy kernels' source is their code.
+  static std::string seen;
+  static KernelCompiler compiler;
+  compiler.create = {[](CompilerProgram*, const char* source, const char*, int,
+                        const char**, const char**) {
+                       seen = source;
+                       return 0;
+                     },
+                     "create"};
+  compiler.compile = {[](CompilerProgram, int, const char**) { return 0; },
+                      "compile"};
+  compiler.code_size = {[](CompilerProgram, size_t* size) {
+                          *size = seen.size();
+                          return 0;
+                        },
+                        "code_size"};
+  compiler.code = {[](CompilerProgram, char* code) {
+                     std::memcpy(code, seen.data(), seen.size());
+                     return 0;
+                   },
+                   "code"};
+  compiler.destroy = {[](CompilerProgram*) { return 0; }, "destroy"};
+  driver.compiler = []() -> absl::StatusOr<const KernelCompiler*> {
+    return &compiler;
+  };
+  EXPECT_EQ(create(text), absl::OkStatus());
+  EXPECT_EQ(seen, text);
+  tables.source = nullptr;
+  EXPECT_FALSE(create("").ok()) << "a plan without source";
+  std::filesystem::remove(path);
 }
 
 TEST_P(ExecutorTest, PlanForAnotherDeviceIsRefused) {

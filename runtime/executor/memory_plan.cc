@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/executor/token_sampler.h"
 #include "runtime/executor/weight_layout.h"
 #include "runtime/plan/plan_format.h"
 #include "runtime/plan/plan_generated.h"
@@ -47,6 +48,7 @@ std::string MemoryPlan::ToString() const {
            absl::StrCat(slots, slots == 1 ? " sequence of " : " sequences of ",
                         FormatBytes(state_per_slot), ", ", state_per_token,
                         " B a token of it"));
+  if (sampling > 0) text += Line("sampling", sampling, "");
   if (staging > 0) text += Line("staging", staging, "");
   text += Line("committed", Committed(), "");
   return text;
@@ -88,6 +90,10 @@ MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
     }
   }
   memory.states = memory.state_per_slot * options.slots;
+  if (const auto sampler = SamplerLayout::Of(plan)) {
+    memory.sampling =
+        sampler->DeviceBytes(options.slots) + sampler->PinnedBytes();
+  }
   return memory;
 }
 

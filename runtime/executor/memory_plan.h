@@ -25,6 +25,7 @@ struct MemoryPlan {
   uint64_t arena = 0;           // activations: the largest entry; counters
   bool groups = false;          // the plan has groups, so counters
   uint64_t states = 0;          // all slots
+  uint64_t sampling = 0;        // counts, candidates, inputs of steps ahead
   uint64_t staging = 0;         // host side of inputs and logits
   uint32_t slots = 0;
   uint64_t state_per_slot = 0;
@@ -33,7 +34,7 @@ struct MemoryPlan {
   // Bytes that must be backed by memory; mapped weights can be read again from
   // their files.
   uint64_t Committed() const {
-    return weights_copied + tables + arena + states + staging;
+    return weights_copied + tables + arena + states + sampling + staging;
   }
 
   // A table for people, one category a line.

@@ -4,12 +4,14 @@
 #ifndef GLM_RUNTIME_EXECUTOR_STEP_RUNNER_H_
 #define GLM_RUNTIME_EXECUTOR_STEP_RUNNER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace glm {
 
@@ -47,6 +49,33 @@ struct StepInputs {
   std::span<const int32_t> rows;       // [R], -1: no logits
 };
 
+// How a token is chosen: docs/spec/sampling.md.
+struct SamplerOptions {
+  float temperature = 1.0f;  // 0: greedy; at most 100
+  float top_p = 1.0f;        // > 0, <= 1
+  uint64_t seed = 0;
+  uint32_t top_k = 0;                // 0: all
+  float repetition_penalty = 1.0f;   // > 0; of tokens in prompt and answer
+  float presence_penalty = 0.0f;     // -100 to 100; of tokens in the answer
+  float frequency_penalty = 0.0f;    // the same, for each time
+
+  bool penalties() const {
+    return repetition_penalty != 1 || presence_penalty != 0 ||
+           frequency_penalty != 0;
+  }
+};
+
+// The numbers that stand for temperature (> 0) and top_p in the rule:
+// log2(e) / temperature, and top_p in units of 2^-24, at least 1.
+inline float SamplingScale(const SamplerOptions& options) {
+  return static_cast<float>(1.4426950408889634 /
+                            std::max(options.temperature, 1e-6f));
+}
+inline uint32_t SamplingTopP(const SamplerOptions& options) {
+  return std::max<uint32_t>(
+      1, static_cast<uint32_t>(options.top_p * float{1 << 24} + 0.5f));
+}
+
 // Not thread-safe.
 class StepRunner {
  public:
@@ -65,6 +94,42 @@ class StepRunner {
 
   // Row `row` of the logits of the last step, [vocab]; valid until the next.
   virtual std::span<const float> logits(uint32_t row) const = 0;
+
+  // ---- steps whose tokens the device chooses (docs/spec/sampling.md)
+
+  // Whether Enqueue takes `entry`; else Step and a Sampler do.
+  virtual bool Samples(uint32_t entry) const { return false; }
+
+  // Whether Enqueue returns before the step is done.
+  virtual bool RunsAhead() const { return false; }
+
+  // From now on the tokens of `slot` are chosen by `options`, after `tokens`,
+  // which penalties look at. Waits for what is enqueued and drops its tokens.
+  //
+  // Errors: kInvalidArgument; those of Step.
+  virtual absl::Status BeginSampling(uint32_t slot,
+                                     const SamplerOptions& options,
+                                     std::span<const int32_t> tokens) {
+    return absl::UnimplementedError("tokens are not chosen on the device");
+  }
+
+  // As Step, without waiting and without logits. `inputs.ids` may be empty in a
+  // step of one token a sequence: the ids are then the tokens of the step
+  // enqueued before, row by row, which nobody need have taken yet.
+  //
+  // Errors: those of Step; kFailedPrecondition while two steps are not taken.
+  virtual absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) {
+    return absl::UnimplementedError("tokens are not chosen on the device");
+  }
+
+  // Waits for the oldest step that is not taken: its tokens, [R], -1 for rows
+  // without one; valid until the next call.
+  //
+  // Errors: kInternal when logits are NaN or infinite; those of Step;
+  // kFailedPrecondition when nothing is enqueued.
+  virtual absl::StatusOr<std::span<const int32_t>> Take() {
+    return absl::UnimplementedError("tokens are not chosen on the device");
+  }
 };
 
 }  // namespace glm

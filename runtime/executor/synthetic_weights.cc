@@ -95,9 +95,8 @@ void FillReal(plan::DType dtype, uint64_t first, std::span<std::byte> to,
 
 absl::Status CheckSynthetic(const plan::Weight& weight) {
   const plan::DType dtype = weight.dtype();
-  if (weight.group() > 0 ||
-      dtype == plan::DType::F32 || dtype == plan::DType::BF16 ||
-      dtype == plan::DType::F16) {
+  if (weight.group() > 0 || dtype == plan::DType::F32 ||
+      dtype == plan::DType::BF16 || dtype == plan::DType::F16) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -144,6 +143,15 @@ void FillSynthetic(const plan::Weight& weight, uint32_t piece, uint64_t seed,
   }
   const float scale = static_cast<float>(kRootOf3 / 65536 / std::sqrt(k));
   FillReal(weight.dtype(), start, to, [=](uint64_t i) {
+    return static_cast<float>(Sum(Word(key, i))) * scale;
+  });
+}
+
+void FillSyntheticState(const plan::State& state, uint64_t seed,
+                        std::span<std::byte> to) {
+  const uint64_t key = Mix(seed ^ Fnv1a(state.name()->c_str()));
+  const float scale = static_cast<float>(kRootOf3 / 65536 / 8);
+  FillReal(state.dtype(), 0, to, [=](uint64_t i) {
     return static_cast<float>(Sum(Word(key, i))) * scale;
   });
 }

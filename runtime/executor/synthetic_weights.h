@@ -22,6 +22,8 @@
 //   DENSE_INT8         code j: the highest byte of Word(j), -128 made 0,
 //                      deviation 73.3; scales as above with 73.3 for 4.18
 //
+//   state              Z / 8, whatever its shape
+//
 // i counts the elements of all experts, expert after expert. With `experts` = n
 // there are n experts in memory, and expert e is a name for e mod n.
 #ifndef GLM_RUNTIME_EXECUTOR_SYNTHETIC_WEIGHTS_H_
@@ -36,6 +38,7 @@
 namespace glm {
 
 namespace plan {
+struct State;
 struct Weight;
 }  // namespace plan
 
@@ -52,6 +55,10 @@ absl::Status CheckSynthetic(const plan::Weight& weight);
 // an element. The piece is one in memory. Thread-safe.
 void FillSynthetic(const plan::Weight& weight, uint32_t piece, uint64_t seed,
                    uint64_t first, std::span<std::byte> to);
+
+// Fills `to` with the first elements of `state`.
+void FillSyntheticState(const plan::State& state, uint64_t seed,
+                        std::span<std::byte> to);
 
 }  // namespace glm
 

@@ -32,12 +32,20 @@ std::string ResolvePath(const PlanFile& plan, const std::string& path,
   return path[0] == '/' ? path : plan.folder() + "/" + path;
 }
 
+absl::Status NotCancelled(const std::atomic<bool>* cancel) {
+  if (cancel == nullptr || !cancel->load(std::memory_order_relaxed)) {
+    return absl::OkStatus();
+  }
+  return absl::CancelledError("interrupted while the weights were loaded");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     std::shared_ptr<const PlanFile> plan_file,
     const std::vector<std::string>& weights_dirs, bool fingerprints,
-    const std::function<void(uint64_t done, uint64_t total)>& on_read) {
+    const std::function<void(uint64_t done, uint64_t total)>& on_read,
+    const std::atomic<bool>* cancel) {
   const plan::Plan& plan = plan_file->plan();
   std::unique_ptr<WeightStore> store(new WeightStore());
   store->plan_ = plan_file;
@@ -88,6 +96,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
   for (uint32_t i = 0; i < store->files_.size(); ++i) {
     const plan::WeightFile* expected = plan.weight_files()->Get(i);
     const std::string& path = store->files_[i].path();
+    GLM_RETURN_IF_ERROR(NotCancelled(cancel));
     GLM_ASSIGN_OR_RETURN(const uint64_t found, FingerprintFile(path, advance));
     if (found != expected->fingerprint()) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -156,7 +165,8 @@ absl::Status WeightStore::StillWhole() const {
 
 absl::Status WeightStore::Bind(
     Device& device,
-    const std::function<void(uint64_t done, uint64_t total)>& on_loaded) {
+    const std::function<void(uint64_t done, uint64_t total)>& on_loaded,
+    const std::atomic<bool>* cancel) {
   const plan::Plan& plan = plan_->plan();
   const uint32_t count = plan.weights() == nullptr ? 0 : plan.weights()->size();
   const WeightPlacement placement = {device.SupportsMappedWeights(),
@@ -201,6 +211,7 @@ absl::Status WeightStore::Bind(
         continue;
       }
       const uint64_t size = PieceSize(weight, i);
+      GLM_RETURN_IF_ERROR(NotCancelled(cancel));
       GLM_RETURN_IF_ERROR(
           loader.Write(*copies_, copy_at, size,
                        [&](uint64_t first, std::span<std::byte> to) {

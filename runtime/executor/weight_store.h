@@ -9,6 +9,7 @@
 #ifndef GLM_RUNTIME_EXECUTOR_WEIGHT_STORE_H_
 #define GLM_RUNTIME_EXECUTOR_WEIGHT_STORE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,8 @@ class WeightStore {
       std::shared_ptr<const PlanFile> plan,
       const std::vector<std::string>& weights_dirs,
       bool fingerprints,
-      const std::function<void(uint64_t done, uint64_t total)>& on_read = {});
+      const std::function<void(uint64_t done, uint64_t total)>& on_read = {},
+      const std::atomic<bool>* cancel = nullptr);
 
   // Weights of a generator: no files, whatever the plan names.
   //
@@ -55,7 +57,8 @@ class WeightStore {
   // the device reads the other.
   absl::Status Bind(
       Device& device,
-      const std::function<void(uint64_t done, uint64_t total)>& on_loaded = {});
+      const std::function<void(uint64_t done, uint64_t total)>& on_loaded = {},
+      const std::atomic<bool>* cancel = nullptr);
 
   // The argument for Plan.weights[weight]; after Bind.
   uint64_t ArgumentOf(uint32_t weight) const { return arguments_[weight]; }

@@ -25,9 +25,16 @@ inline constexpr uint64_t kSegmentAlignment = 4096;  // bytes
 inline constexpr uint64_t kBufferAlignment = 256;    // arena offsets, bytes
 inline constexpr uint64_t kStateAlignment = 256;     // State.bytes_per_slot
 
+// Blocks that look at a row of logits side by side (docs/spec/sampling.md).
+inline constexpr uint64_t SamplingParts(uint64_t vocab) {
+  const uint64_t parts = (vocab + 1023) / 1024;
+  return parts > 256 ? 256 : parts;
+}
+
 // Limits that the validator enforces. They bound what a damaged plan can make
 // the runtime allocate or loop over, and are far above what the model needs.
 inline constexpr uint64_t kMaxFlatbufferBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kMaxSampledVocab = uint64_t{1} << 24;
 inline constexpr uint32_t kMaxNameLength = 256;
 inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxArgs = 64;

@@ -77,6 +77,31 @@ TEST(PlanValidatorSampleTest, SampleIsValid) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+// The runtime takes the sizes of these launches from the vocabulary alone.
+TEST(PlanValidatorSampleTest, KernelsThatChooseTokensFitTheVocabulary) {
+  PlanT plan = Sample();
+  plan::AddSampling(plan);
+  EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
+  plan::KernelT& kernel = *plan.kernels.back();
+  const auto refused = [&] {
+    const absl::Status status = Validate(plan);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("SamplePick_8_1"));
+    return !status.ok();
+  };
+  kernel.params = {8, 2};
+  EXPECT_TRUE(refused());
+  kernel.params = {9, 1};
+  EXPECT_TRUE(refused());
+  kernel.params = {8};
+  EXPECT_TRUE(refused());
+  kernel.params = {8, 1};
+  kernel.name = "SamplePick_8_2";
+  EXPECT_TRUE(refused());
+  kernel.name = "SamplePick_8_1";
+  kernel.op = "sample_other";
+  EXPECT_THAT(std::string(Validate(plan).message()), HasSubstr("sample_other"));
+}
+
 TEST(PlanValidatorSampleTest, BuffersMayShareBytesAtDifferentTimes) {
   PlanT plan = Sample();
   plan::EntryT& e = *plan.entries[0];

@@ -149,10 +149,25 @@ inline PlanT MakeToyPlan(const std::string& weight_path = "toy.bin",
   return plan;
 }
 
+// The kernels that choose tokens, as the toy kernels have them.
+inline void AddSampling(PlanT& plan) {
+  for (const auto& [op, name] :
+       {std::pair("sample_best", "SampleBest_8_1"),
+        {"sample_weigh", "SampleWeigh_8_1"},
+        {"sample_pick", "SamplePick_8_1"}}) {
+    KernelT& kernel = Add(plan.kernels);
+    kernel.name = name;
+    kernel.op = op;
+    kernel.threads = 1;
+    kernel.params = {kToyVocab, 1};
+  }
+}
+
 // The bytes of a plan file. Each code object of `plan` gets the bytes in
-// `images` of the same index; the list may be empty.
+// `images` of the same index; the list may be empty. So gets its source.
 inline std::string PlanFileBytes(PlanT& plan,
-                                 const std::vector<std::string>& images = {}) {
+                                 const std::vector<std::string>& images = {},
+                                 const std::string& source = "") {
   const auto build = [&] {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(Plan::Pack(builder, &plan), PlanIdentifier());
@@ -161,22 +176,27 @@ inline std::string PlanFileBytes(PlanT& plan,
         builder.GetSize());
   };
   // Structs are stored whole, so the sizes do not depend on the values.
+  std::vector<std::pair<Segment*, const std::string*>> segments;
   for (size_t i = 0; i < images.size(); ++i) {
     plan.code_objects[i]->segment = std::make_unique<Segment>();
+    segments.emplace_back(plan.code_objects[i]->segment.get(), &images[i]);
+  }
+  if (!source.empty()) {
+    plan.source = std::make_unique<Segment>();
+    segments.emplace_back(plan.source.get(), &source);
   }
   uint64_t offset = AlignSegment(kFlatbufferOffset + build().size());
-  for (size_t i = 0; i < images.size(); ++i) {
-    *plan.code_objects[i]->segment =
-        Segment(offset, images[i].size(),
-                XXH3_64bits(images[i].data(), images[i].size()));
-    offset = AlignSegment(offset + images[i].size());
+  for (const auto& [segment, text] : segments) {
+    *segment = Segment(offset, text->size(),
+                       XXH3_64bits(text->data(), text->size()));
+    offset = AlignSegment(offset + text->size());
   }
   const std::string buffer = build();
   std::string bytes(kFlatbufferOffset, '\0');
   bytes += buffer;
-  for (size_t i = 0; i < images.size(); ++i) {
-    bytes.resize(plan.code_objects[i]->segment->offset());
-    bytes += images[i];
+  for (const auto& [segment, text] : segments) {
+    bytes.resize(segment->offset());
+    bytes += *text;
   }
   const FileHeader header = MakeFileHeader(
       buffer.size(), bytes.size(), XXH3_64bits(buffer.data(), buffer.size()));

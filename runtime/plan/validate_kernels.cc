@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/plan_format.h"
 #include "runtime/plan/validation_context.h"
 
 namespace glm::plan {
@@ -118,6 +119,34 @@ absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
   return absl::OkStatus();
 }
 
+// The kernels that choose tokens belong to no launch of the plan; the runtime
+// makes their launches from the vocabulary (docs/spec/sampling.md).
+absl::Status ValidateSampling(const Place& place, const Plan& plan,
+                              const Kernel& kernel) {
+  const uint64_t vocab = plan.model()->vocab();
+  if (vocab >= kMaxSampledVocab) {
+    return place.Bad("a vocabulary of ", vocab, " tokens, at most ",
+                     kMaxSampledVocab - 1, " can be sampled from");
+  }
+  const std::string op = Text(kernel.op());
+  std::string expected;
+  for (const auto& [known, name] : {std::pair("sample_best", "SampleBest"),
+                                    {"sample_weigh", "SampleWeigh"},
+                                    {"sample_pick", "SamplePick"}}) {
+    if (op == known) {
+      expected = absl::StrCat(name, "_", vocab, "_", SamplingParts(vocab));
+    }
+  }
+  if (expected.empty()) return place.Bad("unknown op ", op);
+  if (SizeOf(kernel.params()) != 2 ||
+      static_cast<uint64_t>(kernel.params()->Get(0)) != vocab ||
+      static_cast<uint64_t>(kernel.params()->Get(1)) != SamplingParts(vocab) ||
+      Text(kernel.name()) != expected) {
+    return place.Bad("op ", op, " of ", vocab, " tokens, expected ", expected);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateKernels(const Place& place, const Plan& plan) {
@@ -151,6 +180,9 @@ absl::Status ValidateKernels(const Place& place, const Plan& plan) {
           ValidateProgram(named.At("program"), *kernel.program()));
     }
     GLM_RETURN_IF_ERROR(ValidateKernelName(named, kernel));
+    if (Text(kernel.op()).starts_with("sample_")) {
+      GLM_RETURN_IF_ERROR(ValidateSampling(named, plan, kernel));
+    }
   }
   return absl::OkStatus();
 }

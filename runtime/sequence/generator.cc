@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -74,8 +75,14 @@ uint32_t Generator::EntryFor(size_t tokens) const {
   return prefill_.back();
 }
 
+bool Generator::SamplesOnDevice(const GenerateOptions& options) const {
+  if (options.on_host || !runner_->Samples(decode_)) return false;
+  return std::all_of(prefill_.begin(), prefill_.end(),
+                     [&](uint32_t entry) { return runner_->Samples(entry); });
+}
+
 absl::Status Generator::RunStep(uint32_t entry, std::span<const int32_t> tokens,
-                                bool want_logits) {
+                                bool want_logits, bool enqueue) {
   const EntryInfo& info = runner_->entries()[entry];
   ids_.assign(info.tokens, 0);
   std::copy(tokens.begin(), tokens.end(), ids_.begin());
@@ -83,8 +90,9 @@ absl::Status Generator::RunStep(uint32_t entry, std::span<const int32_t> tokens,
   if (want_logits) rows_[0] = static_cast<int32_t>(tokens.size()) - 1;
   const SequenceStep sequence{slot_, static_cast<uint32_t>(history_.size()),
                               static_cast<uint32_t>(tokens.size())};
-  const absl::Status status =
-      runner_->Step(entry, {ids_, std::span(&sequence, 1), rows_});
+  const StepInputs inputs{ids_, std::span(&sequence, 1), rows_};
+  const absl::Status status = enqueue ? runner_->Enqueue(entry, inputs)
+                                      : runner_->Step(entry, inputs);
   if (!status.ok()) {
     Reset();
     return status;
@@ -115,13 +123,15 @@ absl::Status Generator::CheckPrompt(std::span<const int32_t> prompt) const {
 absl::Status Generator::Feed(std::span<const int32_t> tokens,
                              const GenerateOptions& options, bool& cancelled) {
   const uint32_t total = static_cast<uint32_t>(tokens.size());
+  const bool on_device = SamplesOnDevice(options);
   for (uint32_t done = 0; done < total;) {
     if ((cancelled = Cancelled(options))) return absl::OkStatus();
     const uint32_t entry = EntryFor(total - done);
     const uint32_t count =
         std::min(total - done, runner_->entries()[entry].tokens);
-    GLM_RETURN_IF_ERROR(
-        RunStep(entry, tokens.subspan(done, count), done + count == total));
+    const bool last = done + count == total;
+    GLM_RETURN_IF_ERROR(RunStep(entry, tokens.subspan(done, count), last,
+                                /*enqueue=*/last && on_device));
     done += count;
     if (options.on_prefill) options.on_prefill(done, total);
   }
@@ -131,7 +141,8 @@ absl::Status Generator::Feed(std::span<const int32_t> tokens,
 absl::StatusOr<GenerateResult> Generator::Generate(
     std::span<const int32_t> prompt, const GenerateOptions& options) {
   GLM_RETURN_IF_ERROR(CheckPrompt(prompt));
-  GLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options.sampling));
+  GLM_ASSIGN_OR_RETURN(Sampler sampler,
+                       Sampler::Create(options.sampling, prompt));
   const auto begin = Clock::now();
   GenerateResult result;
   result.prompt_tokens = static_cast<uint32_t>(prompt.size());
@@ -142,6 +153,11 @@ absl::StatusOr<GenerateResult> Generator::Generate(
   if (!continues) Reset();
   result.cached_tokens = static_cast<uint32_t>(history_.size());
 
+  const bool on_device = SamplesOnDevice(options);
+  if (on_device) {
+    GLM_RETURN_IF_ERROR(
+        runner_->BeginSampling(slot_, options.sampling, prompt));
+  }
   bool cancelled = false;
   GLM_RETURN_IF_ERROR(
       Feed(prompt.subspan(history_.size()), options, cancelled));
@@ -150,9 +166,14 @@ absl::StatusOr<GenerateResult> Generator::Generate(
     result.prefill_seconds = SecondsSince(begin);
     return result;
   }
-  const auto fed = Clock::now();
-  result.prefill_seconds = std::chrono::duration<double>(fed - begin).count();
-  GLM_RETURN_IF_ERROR(Decode(sampler, options, result));
+  auto fed = Clock::now();
+  const auto stamp = [&] {
+    fed = Clock::now();
+    result.prefill_seconds = std::chrono::duration<double>(fed - begin).count();
+  };
+  stamp();
+  GLM_RETURN_IF_ERROR(on_device ? DecodeOnDevice(options, result, stamp)
+                                : Decode(sampler, options, result));
   result.decode_seconds = SecondsSince(fed);
   return result;
 }
@@ -160,7 +181,8 @@ absl::StatusOr<GenerateResult> Generator::Generate(
 absl::Status Generator::Decode(Sampler& sampler, const GenerateOptions& options,
                                GenerateResult& result) {
   for (;;) {
-    const auto id = sampler.Sample(runner_->logits(0));
+    const auto id = sampler.Sample(runner_->logits(0),
+                                   static_cast<uint32_t>(history_.size()));
     if (!id.ok()) {
       Reset();
       return id.status();
@@ -183,8 +205,59 @@ absl::Status Generator::Decode(Sampler& sampler, const GenerateOptions& options,
       return absl::OkStatus();
     }
     const int32_t next = *id;
-    GLM_RETURN_IF_ERROR(RunStep(decode_, std::span(&next, 1), true));
+    GLM_RETURN_IF_ERROR(RunStep(decode_, std::span(&next, 1),
+                                /*want_logits=*/true, /*enqueue=*/false));
     ++result.decode_steps;
+  }
+}
+
+absl::StatusOr<int32_t> Generator::TakeToken() {
+  const auto tokens = runner_->Take();
+  if (tokens.ok()) return (*tokens)[0];
+  Reset();
+  return tokens.status();
+}
+
+absl::Status Generator::EnqueueNext() {
+  const int32_t row = 0;
+  const SequenceStep sequence{slot_, static_cast<uint32_t>(history_.size()), 1};
+  const absl::Status status = runner_->Enqueue(
+      decode_, {{}, std::span(&sequence, 1), std::span(&row, 1)});
+  if (!status.ok()) Reset();
+  return status;
+}
+
+absl::Status Generator::DecodeOnDevice(const GenerateOptions& options,
+                                       GenerateResult& result,
+                                       const std::function<void()>& on_first) {
+  const auto& stops = options.stop_ids;
+  for (;;) {
+    // 1. The step after this token, unless this is the last one anyway.
+    const bool last = result.ids.size() + 1 == options.max_tokens ||
+                      history_.size() == runner_->model().max_context;
+    const bool ahead = !last && runner_->RunsAhead();
+    if (ahead) GLM_RETURN_IF_ERROR(EnqueueNext());
+
+    // 2. The token.
+    GLM_ASSIGN_OR_RETURN(const int32_t id, TakeToken());
+    if (result.ids.empty()) on_first();
+    if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+      result.finish_reason = FinishReason::kStop;
+      result.stop_id = id;
+    } else {
+      result.ids.push_back(id);
+      if (options.on_token) options.on_token(id);
+      result.finish_reason =
+          last ? FinishReason::kLength : FinishReason::kCancelled;
+    }
+
+    // 3. On, or the end: a step that ran ahead is over before anybody goes on.
+    const bool end = last || result.stop_id || Cancelled(options);
+    if (end && !ahead) return absl::OkStatus();
+    if (!ahead) GLM_RETURN_IF_ERROR(EnqueueNext());
+    history_.push_back(id);
+    ++result.decode_steps;
+    if (end) return TakeToken().status();
   }
 }
 

@@ -1,5 +1,6 @@
 // `Generator` continues one sequence: it feeds a prompt in chunks over the
-// plan's prefill steps, then samples and decodes token by token.
+// plan's prefill steps, then samples and decodes token by token. Where the
+// device samples, the next step is enqueued before the token is known here.
 //
 // It remembers which tokens its slot's state holds. A prompt that begins with
 // exactly these continues from there, so in a chat only what is new is
@@ -36,6 +37,7 @@ const char* FinishReasonName(FinishReason reason);  // "stop", "length", ...
 
 struct GenerateOptions {
   SamplerOptions sampling;
+  bool on_host = false;           // sample there even if the device can
   uint32_t max_tokens = 0;        // 0: as many as the context holds
   std::vector<int32_t> stop_ids;  // empty: never stops by itself
 
@@ -76,7 +78,9 @@ class Generator {
                                           const GenerateOptions& options);
 
   // The tokens that the state holds. The last sampled token of a generation is
-  // not among them: it was never fed.
+  // not among them: it was never fed. But where the device samples and steps
+  // run ahead, it was, unless it was known to be the last (max_tokens, a full
+  // context) before it was known itself.
   const std::vector<int32_t>& history() const { return history_; }
 
   void Reset() { history_.clear(); }
@@ -90,8 +94,14 @@ class Generator {
                     const GenerateOptions& options, bool& cancelled);
   absl::Status Decode(Sampler& sampler, const GenerateOptions& options,
                       GenerateResult& result);
+  absl::Status DecodeOnDevice(const GenerateOptions& options,
+                              GenerateResult& result,
+                              const std::function<void()>& on_first);
+  absl::Status EnqueueNext();
+  absl::StatusOr<int32_t> TakeToken();
   absl::Status RunStep(uint32_t entry, std::span<const int32_t> tokens,
-                       bool want_logits);
+                       bool want_logits, bool enqueue);
+  bool SamplesOnDevice(const GenerateOptions& options) const;
   uint32_t EntryFor(size_t tokens) const;
 
   StepRunner* runner_;

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -82,6 +84,60 @@ class FakeRunner : public StepRunner {
   std::vector<EntryInfo> entries_;
   int32_t state_ = 0;
   std::vector<float> logits_;
+};
+
+// The same model, which chooses tokens by itself: steps run when they are
+// taken, so what was enqueued ahead cannot have been looked at.
+class SamplingRunner : public FakeRunner {
+ public:
+  explicit SamplingRunner(bool ahead) : ahead_(ahead) {}
+
+  bool Samples(uint32_t) const override { return true; }
+  bool RunsAhead() const override { return ahead_; }
+  absl::Status BeginSampling(uint32_t slot, const SamplerOptions& options,
+                             std::span<const int32_t> tokens) override {
+    pending_.clear();
+    begun.assign(tokens.begin(), tokens.end());
+    return absl::OkStatus();
+  }
+  absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) override {
+    EXPECT_LT(pending_.size(), 2u);
+    pending_.push_back({entry,
+                        {inputs.ids.begin(), inputs.ids.end()},
+                        inputs.seqs[0],
+                        inputs.rows[0]});
+    most_ahead = std::max(most_ahead, pending_.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::span<const int32_t>> Take() override {
+    if (pending_.empty()) return absl::FailedPreconditionError("nothing");
+    Enqueued step = pending_.front();
+    pending_.pop_front();
+    if (step.ids.empty()) step.ids = {token_};
+    const absl::Status status = Step(
+        step.entry, {step.ids, std::span(&step.seq, 1), std::span(&step.row, 1)});
+    if (!status.ok()) return status;
+    if (damage) return absl::InternalError("no token");
+    const auto row = logits(0);
+    token_ = static_cast<int32_t>(std::max_element(row.begin(), row.end()) -
+                                  row.begin());
+    return std::span<const int32_t>(&token_, 1);
+  }
+
+  std::vector<int32_t> begun;
+  size_t most_ahead = 0;
+  size_t left() const { return pending_.size(); }
+
+ private:
+  struct Enqueued {
+    uint32_t entry;
+    std::vector<int32_t> ids;
+    SequenceStep seq;
+    int32_t row;
+  };
+  bool ahead_;
+  std::deque<Enqueued> pending_;
+  int32_t token_ = -1;
 };
 
 // What the model says after `tokens`, `count` times.
@@ -273,6 +329,78 @@ TEST(GeneratorTest, NanLogitsAreAnErrorAndEmptyTheSequence) {
   EXPECT_EQ(generator.Generate(Range(3), Greedy(9)).status().code(),
             absl::StatusCode::kInternal);
   EXPECT_THAT(generator.history(), IsEmpty());
+}
+
+TEST(GeneratorTest, TokensChosenOnTheDeviceAreTheSame) {
+  for (const bool ahead : {false, true}) {
+    for (int32_t length = 1; length <= 40; ++length) {
+      SamplingRunner runner(ahead);
+      Generator generator = *Generator::Create(runner, 0);
+      const auto result = generator.Generate(Range(length), Greedy(5));
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->ids, Continue(Range(length), 5)) << length;
+      EXPECT_EQ(result->decode_steps, 4u);
+      EXPECT_EQ(runner.begun, Range(length));
+      EXPECT_EQ(runner.most_ahead, ahead ? 2u : 1u);
+      EXPECT_EQ(runner.left(), 0u);
+      EXPECT_EQ(generator.history().size(), length + 4u) << "as on the host";
+    }
+  }
+}
+
+TEST(GeneratorTest, AStepThatRanAheadOfTheEndIsInTheHistory) {
+  for (const bool ahead : {false, true}) {
+    SamplingRunner runner(ahead);
+    Generator generator = *Generator::Create(runner, 0);
+    const std::vector<int32_t> expected = Continue(Range(3), 4);
+    GenerateOptions options = Greedy(100);
+    options.stop_ids = {expected[3]};
+    const auto result = generator.Generate(Range(3), options);
+    EXPECT_EQ(result->stop_id, expected[3]);
+    EXPECT_EQ(result->ids.size(), 3u);
+    EXPECT_EQ(runner.left(), 0u);
+    std::vector<int32_t> history = Range(3);
+    history.insert(history.end(), expected.begin(),
+                   expected.begin() + (ahead ? 4 : 3));
+    EXPECT_EQ(generator.history(), history);
+    // What goes on from there is not fed again.
+    history.push_back(9);
+    const auto next = generator.Generate(history, Greedy(2));
+    EXPECT_EQ(next->ids, Continue(history, 2));
+    EXPECT_EQ(next->cached_tokens, history.size() - 1);
+  }
+}
+
+TEST(GeneratorTest, AheadOrNotCancellingAndErrorsLeaveNothingUnderWay) {
+  for (const bool ahead : {false, true}) {
+    SamplingRunner runner(ahead);
+    Generator generator = *Generator::Create(runner, 0);
+    std::atomic<bool> cancel{false};
+    GenerateOptions options = Greedy(100);
+    options.cancel = &cancel;
+    options.on_token = [&, count = 0](int32_t) mutable {
+      if (++count == 3) cancel = true;
+    };
+    const auto result = generator.Generate(Range(3), options);
+    EXPECT_EQ(result->finish_reason, FinishReason::kCancelled);
+    EXPECT_EQ(result->ids, Continue(Range(3), 3));
+    EXPECT_EQ(runner.left(), 0u);
+    runner.damage = true;
+    EXPECT_FALSE(generator.Generate(Range(3), Greedy(5)).ok());
+    EXPECT_THAT(generator.history(), IsEmpty());
+    runner.damage = false;
+    EXPECT_EQ(generator.Generate(Range(3), Greedy(5))->ids,
+              Continue(Range(3), 5));
+  }
+}
+
+TEST(GeneratorTest, TheHostSamplesWhenAsked) {
+  SamplingRunner runner(/*ahead=*/true);
+  Generator generator = *Generator::Create(runner, 0);
+  GenerateOptions options = Greedy(5);
+  options.on_host = true;
+  EXPECT_EQ(generator.Generate(Range(3), options)->ids, Continue(Range(3), 5));
+  EXPECT_EQ(runner.most_ahead, 0u);
 }
 
 TEST(GeneratorTest, PrefillReportsItsProgress) {

@@ -1,17 +1,10 @@
-// `Sampler` picks the next token from a row of logits.
+// `Sampler` picks the next token from a row of logits, by the rule of
+// docs/spec/sampling.md: for steps that do not do it themselves on the device
+// (StepRunner::Samples), with the same result to the bit.
 //
-// Greedy (temperature 0): the largest logit, equal ones by the lower id.
-//
-// Otherwise, in this order and in double precision:
-//   1. p_i = softmax(logit_i / temperature)
-//   2. ids sorted by p descending, equal ones by the lower id
-//   3. top_p: the shortest prefix whose sum reaches top_p (at least one id)
-//   4. u = the next random number, times the prefix's sum; the first id whose
-//      running sum exceeds u
-// The random numbers are those of SplitMix64: state = seed at first, each draw
-// adds 0x9e3779b97f4a7c15 and mixes; the upper 53 bits / 2^53 are u. So the
-// same seed and the same logits give the same text on every machine and
-// release.
+// The random number of a token depends on the seed and the token's position
+// alone, and all sums are of whole numbers: the same seed and the same logits
+// give the same text on every machine and release.
 //
 // It knows no stop ids and keeps no text.
 #ifndef GLM_RUNTIME_SEQUENCE_SAMPLER_H_
@@ -19,40 +12,54 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/executor/step_runner.h"
 
 namespace glm {
 
-struct SamplerOptions {
-  float temperature = 1.0f;  // 0: greedy; at most 100
-  float top_p = 1.0f;        // > 0, <= 1
-  uint64_t seed = 0;
-};
+// Errors: kInvalidArgument when an option is out of its range or NaN.
+absl::Status CheckSamplerOptions(const SamplerOptions& options);
 
 // One instance for one sequence and thread.
 class Sampler {
  public:
-  // Errors: kInvalidArgument when an option is out of its range or NaN.
-  static absl::StatusOr<Sampler> Create(const SamplerOptions& options);
+  // `prompt`: the tokens so far, for the penalties.
+  // Errors: those of CheckSamplerOptions.
+  static absl::StatusOr<Sampler> Create(const SamplerOptions& options,
+                                        std::span<const int32_t> prompt = {});
 
+  // The token at `position`, which counts as sampled from then on.
+  //
   // Errors: kInternal when a logit is NaN or none is finite; the message names
   // the id. -inf is a token that cannot be drawn.
   //
   // Cost: one pass when greedy; otherwise about one sort of the likely part.
-  absl::StatusOr<int32_t> Sample(std::span<const float> logits);
+  absl::StatusOr<int32_t> Sample(std::span<const float> logits,
+                                 uint32_t position);
 
  private:
-  explicit Sampler(const SamplerOptions& options)
-      : options_(options), state_(options.seed) {}
+  struct Candidate {
+    float logit;
+    int32_t id;
+    uint64_t weight;
+  };
 
-  double NextUniform();  // [0, 1)
+  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+
+  // The logits with penalties: `logits` itself where there are none.
+  std::span<const float> Penalised(std::span<const float> logits);
+  int32_t Draw(std::span<const float> logits, float most, uint32_t position);
 
   SamplerOptions options_;
-  uint64_t state_;
-  std::vector<std::pair<double, int32_t>> candidates_;  // weight, id
+  // Of tokens so far: bit 31 for those of the prompt, below how often sampled.
+  std::unordered_map<int32_t, uint32_t> counts_;
+  std::vector<float> penalised_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace glm

@@ -18,7 +18,7 @@ std::vector<int32_t> Draw(const SamplerOptions& options,
                           const std::vector<float>& logits, int count) {
   Sampler sampler = *Sampler::Create(options);
   std::vector<int32_t> ids;
-  for (int i = 0; i < count; ++i) ids.push_back(*sampler.Sample(logits));
+  for (int i = 0; i < count; ++i) ids.push_back(*sampler.Sample(logits, i));
   return ids;
 }
 
@@ -71,16 +71,47 @@ TEST(SamplerTest, FlatDistributionReachesEveryId) {
   EXPECT_EQ(missed, 0);
 }
 
+TEST(SamplerTest, TopKKeepsThatManyAndTheLowerIdOfEqualOnes) {
+  for (const int32_t id : Draw({.top_k = 3}, {0, 2, 1, 2, 2, 1}, 500)) {
+    EXPECT_TRUE(id == 1 || id == 3 || id == 4) << id;
+  }
+  for (const int32_t id : Draw({.top_k = 2}, {0, 2, 1, 2, 2, 1}, 500)) {
+    EXPECT_TRUE(id == 1 || id == 3) << id;
+  }
+}
+
+TEST(SamplerTest, PenaltiesLookAtPromptAndAnswer) {
+  const std::vector<float> logits = {3, 2.9f, 2.8f, -1};
+  // 3 / 1.1 = 2.73: the prompt's token falls behind the others.
+  Sampler repeats = *Sampler::Create(
+      {.temperature = 0, .repetition_penalty = 1.1f}, std::vector<int32_t>{0});
+  EXPECT_EQ(*repeats.Sample(logits, 0), 1);
+  EXPECT_EQ(*repeats.Sample(logits, 1), 2);
+  EXPECT_EQ(*repeats.Sample(logits, 2), 0) << "all are penalised now";
+  // Presence and frequency do not see the prompt.
+  Sampler present = *Sampler::Create(
+      {.temperature = 0, .presence_penalty = 0.15f}, std::vector<int32_t>{0});
+  EXPECT_EQ(*present.Sample(logits, 0), 0);
+  EXPECT_EQ(*present.Sample(logits, 1), 1);
+  EXPECT_EQ(*present.Sample(logits, 2), 0) << "once, however often";
+  Sampler often = *Sampler::Create(
+      {.temperature = 0, .frequency_penalty = 0.15f});
+  EXPECT_EQ(*often.Sample(logits, 0), 0);
+  EXPECT_EQ(*often.Sample(logits, 1), 1);
+  EXPECT_EQ(*often.Sample(logits, 2), 0);
+  EXPECT_EQ(*often.Sample(logits, 3), 2) << "2.7, 2.75, 2.8";
+}
+
 TEST(SamplerTest, SameSeedSameIdsOtherSeedOtherIds) {
   const std::vector<float> logits(100, 0);
   EXPECT_EQ(Draw({.seed = 9}, logits, 50), Draw({.seed = 9}, logits, 50));
   EXPECT_NE(Draw({.seed = 9}, logits, 50), Draw({.seed = 10}, logits, 50));
 }
 
-// The documented algorithm: SplitMix64 of seed 0 starts with e220a8397b1dcdaf.
+// The documented algorithm, of position 0: SplitMix64 of seed 0 starts with e220a8397b1dcdaf.
 TEST(SamplerTest, FirstDrawIsTheDocumentedOne) {
   const std::vector<float> logits(1000, 0);
-  const double u = static_cast<double>(0xe220a8397b1dcdafull >> 11) * 0x1p-53;
+  const double u = static_cast<double>(0xe220a839) * 0x1p-32;
   EXPECT_EQ(Draw({.seed = 0}, logits, 1).front(),
             static_cast<int32_t>(u * 1000));
 }
@@ -96,12 +127,12 @@ TEST(SamplerTest, DamagedLogitsAreAnErrorThatNamesTheId) {
   const float bad[] = {std::nanf(""), kInf};
   for (const float value : bad) {
     const std::vector<float> logits = {0, 1, value};
-    const auto id = greedy.Sample(logits);
+    const auto id = greedy.Sample(logits, 0);
     EXPECT_EQ(id.status().code(), absl::StatusCode::kInternal);
     EXPECT_THAT(std::string(id.status().message()), HasSubstr("id 2"));
   }
   const std::vector<float> none = {-kInf, -kInf};
-  EXPECT_FALSE(greedy.Sample(none).ok());
+  EXPECT_FALSE(greedy.Sample(none, 0).ok());
 }
 
 TEST(SamplerTest, OptionsOutOfRangeAreRefused) {
@@ -109,7 +140,9 @@ TEST(SamplerTest, OptionsOutOfRangeAreRefused) {
   for (const SamplerOptions& options :
        {SamplerOptions{.temperature = -1}, SamplerOptions{.temperature = nan},
         SamplerOptions{.top_p = 0}, SamplerOptions{.top_p = 1.5f},
-        SamplerOptions{.top_p = nan}}) {
+        SamplerOptions{.top_p = nan}, SamplerOptions{.repetition_penalty = 0},
+        SamplerOptions{.presence_penalty = nan},
+        SamplerOptions{.frequency_penalty = 101}}) {
     EXPECT_EQ(Sampler::Create(options).status().code(),
               absl::StatusCode::kInvalidArgument);
   }

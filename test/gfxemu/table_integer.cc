@@ -154,9 +154,10 @@ void AddVectorInteger() {
       T[ci ? n1[sub] : n0[sub]] = [sub, ci](Wave& w, const Inst& I) {
         Src a, b;
         Vec r;
-        fetch(w, I, 2, a, 32, nullptr);
+        u32 ex = w.exec();
+        fetch(w, I, 2, a, 32, &ex);
         fetch(w, I, 3, b, 32, nullptr);
-        u32 cin = ci ? sread(w, I.o[4]) : 0, co = 0, ex = w.exec();
+        u32 cin = ci ? sread(w, I.o[4]) : 0, co = 0;
         for (int i = 0; i < L; i++) {
           u64 x = sub == 2 ? b.p[i] : a.p[i], y = sub == 2 ? a.p[i] : b.p[i],
               c = cin >> i & 1, t = sub ? x - y - c : x + y + c;

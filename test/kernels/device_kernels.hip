@@ -9,6 +9,7 @@
 #include "glm/linear.h"
 #include "glm/phases.h"
 #include "glm/rows.h"
+#include "glm/sample.h"
 #include "glm/short_conv.h"
 #include "glm/sinkhorn.h"
 #include "glm/sparse_attention.h"
@@ -31,6 +32,7 @@ using kernel::F32;
 #include "test/kernels/dense_kernels.inc"
 #include "test/kernels/group_kernels.inc"
 #include "test/kernels/row_kernels.inc"
+#include "test/kernels/sample_kernels.inc"
 #include "test/kernels/sequence_kernels.inc"
 #include "test/kernels/top_k_kernels.inc"
 

@@ -136,6 +136,7 @@ class EmulatorQueue : public Queue {
     }
     return absl::OkStatus();
   }
+  absl::Status Wait(const Event&) override { return absl::OkStatus(); }
   absl::Status Record(Event& event) override {
     static_cast<EmulatorEvent&>(event).time = std::chrono::steady_clock::now();
     return absl::OkStatus();
@@ -166,6 +167,7 @@ class EmulatorDevice : public Device {
         absl::StrCat("code object for ", std::string(target)));
   }
   bool SupportsMappedWeights() const override { return false; }
+  bool RunsAhead() const override { return false; }
   uint64_t AvailableBytes() const override { return uint64_t{4} << 30; }
 
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(

@@ -87,6 +87,12 @@ absl::StatusOr<OpenedDevice> OpenDevice(const DeviceChoice& choice,
     auto device = CreateGpuDevice({.api = api, .ordinal = ordinal});
     absl::Status status = device.status();
     if (status.ok()) status = HasCode(plan, **device);
+    // A device that was asked for may get its code from the plan's source.
+    if (!status.ok() && device.ok() && kind != "auto" &&
+        (*device)->Compiles() && plan.plan().source() != nullptr &&
+        plan.plan().source()->size() > 0) {
+      status = absl::OkStatus();
+    }
     if (status.ok()) return OpenedDevice{*std::move(device), true};
     absl::StrAppend(&reasons, "\n", status.message());
   }

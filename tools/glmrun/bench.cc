@@ -4,16 +4,23 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/memory_plan.h"
+#include "runtime/plan/plan_generated.h"
+#include "tools/glmrun/bandwidth.h"
 #include "tools/glmrun/command.h"
+#include "tools/glmrun/measure.h"
+#include "tools/glmrun/prediction.h"
 #include "tools/glmrun/profile.h"
 #include "tools/glmrun/session.h"
+#include "tools/glmrun/step_bytes.h"
 #include "tools/glmrun/terminal.h"
 
 namespace glm::tools {
@@ -21,9 +28,8 @@ namespace {
 
 struct Options {
   SessionOptions session;
-  uint32_t prompt_tokens = 128;
-  uint32_t decode_tokens = 128;
-  uint32_t repeat = 5;
+  MeasureOptions measure;
+  std::string prediction;
   bool synthetic = false;
   uint64_t synthetic_seed = 1;
   uint32_t synthetic_experts = 0;
@@ -40,72 +46,33 @@ Statistics Summarise(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
+// `count` of something in each of `seconds`, as a rate.
+Statistics RateOf(double count, std::vector<double> seconds) {
+  for (double& value : seconds) value = value > 0 ? count / value : 0;
+  return Summarise(std::move(seconds));
+}
+
 struct Results {
-  Statistics prefill, decode;  // tokens a second
-  EntryInfo entry;             // the decode entry
-  double bandwidth = 0;        // of the host, bytes a second; 0: not measured
+  Measurement measured;
+  std::optional<Statistics> prefill;   // tokens a second
+  Statistics decode;                   // tokens a second, all sequences
+  Statistics step;                     // seconds
+  std::optional<Statistics> sampling;  // seconds a step, on the host
+  EntryInfo entry;                     // the decode entry
+  uint64_t bytes = 0;                  // that one step moves
+  double bandwidth = 0;                // bytes a second; 0: not measured
+  const char* bandwidth_of = "";       // what was measured
+  std::optional<Prediction> prediction;
+
+  double BytesPerSecond() const {
+    return step.median > 0 ? static_cast<double>(bytes) / step.median : 0;
+  }
 };
 
-// Ids that are spread over the vocabulary, the same in each run.
-std::vector<int32_t> MakePrompt(uint32_t count, uint32_t vocab) {
-  std::vector<int32_t> ids;
-  uint32_t state = 1;
-  for (uint32_t i = 0; i < count; ++i) {
-    state = state * 1664525 + 1013904223;
-    ids.push_back(static_cast<int32_t>((state >> 8) % vocab));
-  }
-  return ids;
-}
-
-// The entry that Generator decodes with.
-uint32_t DecodeEntry(const Executor& executor) {
-  uint32_t found = 0;
-  for (uint32_t i = 0; i < executor.entries().size(); ++i) {
-    const EntryInfo& entry = executor.entries()[i];
-    if (!entry.prefill && entry.sequences == 1 && entry.tokens == 1) found = i;
-  }
-  return found;
-}
-
-absl::Status CheckLengths(const Options& options, const ModelInfo& model) {
-  const uint64_t needed =
-      uint64_t{options.prompt_tokens} + options.decode_tokens;
-  if (needed <= model.max_context) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      "--prompt-tokens ", options.prompt_tokens, " + --decode-tokens ",
-      options.decode_tokens, " exceed the context of ", model.max_context));
-}
-
-absl::StatusOr<Results> Measure(const Options& options, Session& session,
-                                const Interrupts& interrupts) {
-  Executor& executor = *session.executor;
-  GLM_ASSIGN_OR_RETURN(Generator generator, Generator::Create(executor, 0));
-  const auto prompt = MakePrompt(options.prompt_tokens, executor.model().vocab);
-  GenerateOptions generation;
-  generation.sampling.temperature = 0;
-  generation.cancel = interrupts.flag();
-  std::vector<double> prefill, decode;
-  // One more round than asked for: the first one warms up and is not counted.
-  for (uint32_t i = 0; i <= options.repeat; ++i) {
-    generator.Reset();
-    // The first token comes from the prompt's logits and needs no decode step.
-    generation.max_tokens = options.decode_tokens + 1;
-    GLM_ASSIGN_OR_RETURN(const GenerateResult result,
-                         generator.Generate(prompt, generation));
-    if (interrupts.raised()) return absl::CancelledError("interrupted");
-    if (i == 0) continue;
-    prefill.push_back(PrefillTokensPerSecond(result));
-    decode.push_back(DecodeTokensPerSecond(result));
-  }
-  Results results;
-  results.prefill = Summarise(prefill);
-  results.decode = Summarise(decode);
-  results.entry = executor.entries()[DecodeEntry(executor)];
-  return results;
-}
-
-nlohmann::ordered_json ToJson(const Statistics& s) {
-  return {{"median", s.median}, {"min", s.min}, {"max", s.max}};
+nlohmann::ordered_json ToJson(const Statistics& s, double unit = 1) {
+  return {{"median", unit * s.median},
+          {"min", unit * s.min},
+          {"max", unit * s.max}};
 }
 
 nlohmann::ordered_json ToJson(const std::vector<KernelProfile>& kernels) {
@@ -121,54 +88,142 @@ nlohmann::ordered_json ToJson(const std::vector<KernelProfile>& kernels) {
   return json;
 }
 
-uint64_t BytesPerToken(const Results& results) {
-  return results.entry.weight_bytes + results.entry.memory_bytes;
+nlohmann::ordered_json ToJson(const Options& options, const Session& session,
+                              const Results& r) {
+  nlohmann::ordered_json json;
+  json["device"] = session.device->Describe();
+  json["entry"] = r.entry.name;
+  json["batch"] = options.measure.batch;
+  json["context"] = r.measured.context;
+  if (r.prefill) {
+    json["prompt_tokens"] = options.measure.prompt_tokens;
+    json["prefills"] = r.measured.prefill.size();
+    json["prefill_tokens_per_second"] = ToJson(*r.prefill);
+  }
+  json["decode_tokens"] = r.measured.decode.size();
+  json["decode_tokens_per_second"] = ToJson(r.decode);
+  json["step_us"] = ToJson(r.step, 1e6);
+  json["sampling"] = r.sampling ? "host" : "device";
+  if (r.sampling) json["sampling_us"] = ToJson(*r.sampling, 1e6);
+  json["bytes_per_step"] = r.bytes;
+  json["launches_per_step"] = r.entry.launches;
+  json["bytes_per_second"] = r.BytesPerSecond();
+  if (r.bandwidth > 0) {
+    json["bandwidth"] = {{"of", r.bandwidth_of},
+                         {"bytes_per_second", r.bandwidth},
+                         {"fraction", r.BytesPerSecond() / r.bandwidth}};
+  }
+  if (r.prediction) {
+    json["prediction"] = {
+        {"machine", r.prediction->machine},
+        {"step_us", 1e6 * r.prediction->seconds},
+        {"floor_us", 1e6 * r.prediction->floor_seconds},
+        {"measured_to_predicted", r.step.median / r.prediction->seconds}};
+  }
+  return json;
 }
 
 void PrintText(const Options& options, const Session& session,
                const Results& r) {
   std::printf("device     %s", session.device->Describe().c_str());
-  if (r.bandwidth > 0) std::printf(", reads %.2f GB/s", 1e-9 * r.bandwidth);
+  if (r.bandwidth > 0) {
+    std::printf(", %s %.2f GB/s", r.bandwidth_of, 1e-9 * r.bandwidth);
+  }
   std::printf("\n");
-  std::printf("prefill    %10.1f tok/s  (min %.1f, max %.1f; %u tokens)\n",
-              r.prefill.median, r.prefill.min, r.prefill.max,
-              options.prompt_tokens);
-  std::printf("decode     %10.1f tok/s  (min %.1f, max %.1f; %u tokens)\n",
-              r.decode.median, r.decode.min, r.decode.max,
-              options.decode_tokens);
-  std::printf("a token    %s in %u launches, %.2f GB/s, %.0f us\n",
-              FormatBytes(BytesPerToken(r)).c_str(), r.entry.launches,
-              1e-9 * BytesPerToken(r) * r.decode.median, 1e6 / r.decode.median);
+  if (r.prefill) {
+    std::printf(
+        "prefill    %10.1f tok/s  (min %.1f, max %.1f; %u tokens, %zu "
+        "times)\n",
+        r.prefill->median, r.prefill->min, r.prefill->max,
+        options.measure.prompt_tokens, r.measured.prefill.size());
+  }
+  std::printf(
+      "decode     %10.1f tok/s  (min %.1f, max %.1f; %zu steps of %u, "
+      "context %u)\n",
+      r.decode.median, r.decode.min, r.decode.max, r.measured.decode.size(),
+      options.measure.batch, r.measured.context);
+  std::printf("a step     %10.0f us     %s in %u launches, %.2f GB/s",
+              1e6 * r.step.median, FormatBytes(r.bytes).c_str(),
+              r.entry.launches, 1e-9 * r.BytesPerSecond());
+  if (r.bandwidth > 0) {
+    std::printf(", %.1f %% of what the device %s",
+                100 * r.BytesPerSecond() / r.bandwidth, r.bandwidth_of);
+  }
+  std::printf("\n");
+  if (!r.sampling) {
+    std::printf("  sampling                   in 3 launches more\n");
+  } else {
+    std::printf("  sampling %10.0f us     of it, on the host\n",
+                1e6 * r.sampling->median);
+  }
+  if (r.prediction) {
+    std::printf(
+        "predicted  %10.0f us     on %s, at least %.0f us; measured is "
+        "%.2f times that\n",
+        1e6 * r.prediction->seconds, r.prediction->machine.c_str(),
+        1e6 * r.prediction->floor_seconds,
+        r.step.median / r.prediction->seconds);
+  }
+}
+
+absl::Status MeasureBandwidth(const Options& options, const Session& session,
+                              Results& results) {
+  if (session.gpu) {
+    GLM_ASSIGN_OR_RETURN(results.bandwidth,
+                         MeasureCopyBandwidth(*session.device));
+    results.bandwidth_of = "copies";
+  } else {
+    results.bandwidth = MeasureReadBandwidth(options.session.device.threads);
+    results.bandwidth_of = "reads";
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Results> RunAll(const Options& options, Session& session,
+                               const Interrupts& interrupts) {
+  Executor& executor = *session.executor;
+  Results results;
+  // What can be refused is refused before anything is measured.
+  GLM_ASSIGN_OR_RETURN(const uint32_t decode,
+                       FindDecodeEntry(executor, options.measure.batch));
+  results.entry = executor.entries()[decode];
+  if (!options.prediction.empty()) {
+    GLM_ASSIGN_OR_RETURN(results.prediction,
+                         ReadPrediction(options.prediction, results.entry));
+  }
+  MeasureOptions measure = options.measure;
+  measure.seed = options.synthetic_seed;
+  measure.cancel = interrupts.flag();
+  GLM_ASSIGN_OR_RETURN(results.measured, Measure(executor, measure));
+  if (!results.measured.prefill.empty()) {
+    results.prefill = RateOf(measure.prompt_tokens, results.measured.prefill);
+  }
+  results.decode = RateOf(measure.batch, results.measured.decode);
+  results.step = Summarise(results.measured.decode);
+  if (!results.measured.sampling.empty()) {
+    results.sampling = Summarise(results.measured.sampling);
+  }
+  const plan::Plan& plan = session.plan->plan();
+  results.bytes = BytesAtContext(plan, *plan.entries()->Get(decode),
+                                 results.measured.context);
+  GLM_RETURN_IF_ERROR(MeasureBandwidth(options, session, results));
+  return results;
 }
 
 absl::Status Bench(const Options& options) {
   SessionOptions opening = options.session;
+  opening.slots = options.measure.batch;
   if (options.synthetic) {
     opening.synthetic = {options.synthetic_seed, options.synthetic_experts};
   }
-  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening));
-  Executor& executor = *session->executor;
-  GLM_RETURN_IF_ERROR(CheckLengths(options, executor.model()));
   Interrupts interrupts;
-  GLM_ASSIGN_OR_RETURN(Results results, Measure(options, *session, interrupts));
-  if (!session->gpu) {
-    results.bandwidth = MeasureReadBandwidth(options.session.device.threads);
-  }
-
-  nlohmann::ordered_json json;
-  json["device"] = session->device->Describe();
-  json["prompt_tokens"] = options.prompt_tokens;
-  json["decode_tokens"] = options.decode_tokens;
-  json["prefill_tokens_per_second"] = ToJson(results.prefill);
-  json["decode_tokens_per_second"] = ToJson(results.decode);
-  json["bytes_per_token"] = BytesPerToken(results);
-  json["launches_per_token"] = results.entry.launches;
-  json["bytes_per_second"] = BytesPerToken(results) * results.decode.median;
-  if (results.bandwidth > 0) {
-    json["measured_read_bytes_per_second"] = results.bandwidth;
-  }
+  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening, interrupts));
+  GLM_ASSIGN_OR_RETURN(const Results results,
+                       RunAll(options, *session, interrupts));
+  nlohmann::ordered_json json = ToJson(options, *session, results);
   if (!options.json) PrintText(options, *session, results);
 
+  Executor& executor = *session->executor;
   for (uint32_t i = 0; options.profile && i < executor.entries().size(); ++i) {
     const EntryInfo& entry = executor.entries()[i];
     if (entry.sequences != 1 || entry.tokens > executor.model().max_context) {
@@ -176,11 +231,11 @@ absl::Status Bench(const Options& options) {
     }
     const uint32_t position =
         entry.prefill ? 0
-                      : std::min(options.prompt_tokens,
+                      : std::min(results.measured.context - 1,
                                  executor.model().max_context - entry.tokens);
-    GLM_ASSIGN_OR_RETURN(
-        const auto kernels,
-        ProfileEntry(executor, i, position, std::max(3u, options.repeat)));
+    GLM_ASSIGN_OR_RETURN(const auto kernels,
+                         ProfileEntry(executor, i, position,
+                                      std::max(3u, options.measure.prefills)));
     if (options.json) {
       json["profile"][entry.name] = ToJson(kernels);
     } else {
@@ -203,23 +258,41 @@ void AddBench(CLI::App& app, Run& run) {
       "  glmrun bench model.glmplan\n"
       "  glmrun bench model.glmplan --prompt-tokens 1000 --repeat 3 --json\n"
       "  glmrun bench model.glmplan --profile --threads 1\n"
-      "  glmrun bench sizes.glmplan --synthetic --synthetic-experts 8\n");
+      "  glmrun bench sizes.glmplan --synthetic --synthetic-experts 8\n"
+      "  glmrun bench sizes.glmplan --synthetic --context 100000 --batch 4\n"
+      "  glmc explain sizes.glmplan --machine h200 --json > said.json\n"
+      "  glmrun bench sizes.glmplan --synthetic --prediction said.json\n"
+      "\n"
+      "Rates are medians: of --repeat prefills, and of --decode-tokens steps.\n"
+      "Bytes of a step are what the plan says, at the context it was run "
+      "with.\n");
   AddSessionOptions(*command, options->session);
+  MeasureOptions& measure = options->measure;
+  auto* prompt = command
+                     ->add_option("--prompt-tokens", measure.prompt_tokens,
+                                  "Length of the prompt")
+                     ->capture_default_str()
+                     ->check(CLI::Range(1, 1 << 24));
   command
-      ->add_option("--prompt-tokens", options->prompt_tokens,
-                   "Length of the prompt")
+      ->add_option("--decode-tokens", measure.decode_steps,
+                   "Decode steps after it, a token of each sequence")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 24));
   command
-      ->add_option("--decode-tokens", options->decode_tokens,
-                   "Tokens decoded after it")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
-  command
-      ->add_option("--repeat", options->repeat,
-                   "Measured rounds, after one that warms up")
+      ->add_option("--repeat", measure.prefills,
+                   "Measured prefills, after one that warms up")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--batch", measure.batch,
+                   "Sequences of a decode step; the plan must have such a step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command
+      ->add_option("--prediction", options->prediction,
+                   "What `glmc explain --json` said of this plan, to stand "
+                   "beside what is measured")
+      ->type_name("FILE");
   auto* synthetic =
       command
           ->add_option("--synthetic", options->synthetic_seed,
@@ -244,6 +317,16 @@ void AddBench(CLI::App& app, Run& run) {
                    "ones again, so that a large model fits")
       ->check(CLI::Range(1, 1 << 20))
       ->needs(synthetic);
+  command
+      ->add_option("--context", measure.context,
+                   "No prompt: decode as if each sequence had this many "
+                   "tokens, the decoded one included, over made-up state")
+      ->check(CLI::Range(1, 1 << 24))
+      ->needs(synthetic)
+      ->excludes(prompt);
+  command->add_flag("--host-sampling", measure.on_host,
+                    "Choose tokens on the host, where plan and device could do "
+                    "it");
   command->add_flag("--profile", options->profile,
                     "Add a table of kernels for each step of one sequence");
   command->add_flag("--json", options->json, "One JSON object on stdout");

@@ -134,13 +134,14 @@ absl::Status Answer(const std::string& message, Session& session,
 }
 
 absl::Status Chat(const Options& options) {
-  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(options.session));
+  Interrupts interrupts;
+  GLM_ASSIGN_OR_RETURN(auto session,
+                       Session::Open(options.session, interrupts));
   GLM_RETURN_IF_ERROR(session->NeedTokenizer());
   GLM_ASSIGN_OR_RETURN(Generator generator,
                        Generator::Create(*session->executor, 0));
   Conversation conversation(*session->tokenizer, options);
   GenerateOptions generation = session->Generation(options.sampling);
-  Interrupts interrupts;
   generation.cancel = interrupts.flag();
   const bool terminal = IsTerminal(stdin);
   if (terminal) {

@@ -156,12 +156,13 @@ void PrintJson(const GenerateResult& result, const text::ReasoningDelta& all,
 }
 
 absl::Status Generate(const Options& options) {
-  GLM_ASSIGN_OR_RETURN(auto session, Session::Open(options.session));
+  Interrupts interrupts;
+  GLM_ASSIGN_OR_RETURN(auto session,
+                       Session::Open(options.session, interrupts));
   GLM_ASSIGN_OR_RETURN(Prompt prompt, MakePrompt(options, *session));
   GLM_ASSIGN_OR_RETURN(Generator generator,
                        Generator::Create(*session->executor, 0));
   GenerateOptions generation = session->Generation(options.sampling);
-  Interrupts interrupts;
   StreamWriter answer(stdout), reasoning(stderr);
   text::ReasoningDelta all;
   const auto show = [&](const text::ReasoningDelta& delta) {
@@ -180,9 +181,13 @@ absl::Status Generate(const Options& options) {
   show(prompt.output->Finish());
   answer.Finish();
   reasoning.Finish();
+  const absl::Status status =
+      result.finish_reason == FinishReason::kCancelled
+          ? absl::CancelledError("interrupted; this is the text so far")
+          : absl::OkStatus();
   if (options.json) {
     PrintJson(result, all, options, generation.sampling.seed);
-    return absl::OkStatus();
+    return status;
   }
   std::fprintf(stderr, "%s", Summary(result).c_str());
   if (generation.sampling.temperature > 0) {
@@ -190,7 +195,7 @@ absl::Status Generate(const Options& options) {
                  static_cast<unsigned long long>(generation.sampling.seed));
   }
   std::fputs("\n", stderr);
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace

@@ -168,6 +168,34 @@ TEST_F(GlmrunTest, UnfitMachineIsThreeWithTheRemedy) {
   EXPECT_THAT(run.output, HasSubstr("--target host:"));
 }
 
+TEST_F(GlmrunTest, DeviceThatIsNotThereIsThreeWithTheRemedy) {
+  // The plan has code for the host alone, should there be a GPU.
+  for (const std::string device : {"gpu", "cuda", "hip", "hip:7"}) {
+    const Outcome run =
+        Run("generate " + plan() + " --prompt-ids 1 --device " + device,
+            /*errors=*/true);
+    EXPECT_EQ(run.code, 3);
+    EXPECT_THAT(run.output, HasSubstr("--device " + device + ":"));
+    EXPECT_THAT(run.output, ::testing::AnyOf(HasSubstr("install"),
+                                             HasSubstr("has no code for"),
+                                             HasSubstr("no device")));
+  }
+}
+
+TEST_F(GlmrunTest, PlanForAnotherTargetIsThreeAndSaysWhatItHolds) {
+  plan_.code_objects[0]->target = "gfx1201";
+  plan_.code_objects[0]->isa = "";
+  WritePlan();
+  const Outcome run =
+      Run("generate " + plan() + " --prompt-ids 1 --device host",
+          /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  for (const char* text : {"toy.glmplan", "holds code for gfx1201",
+                           "the device is host", "--target"}) {
+    EXPECT_THAT(run.output, HasSubstr(text));
+  }
+}
+
 TEST_F(GlmrunTest, InspectNeedsNoWeights) {
   std::filesystem::remove(folder_ + "/toy.bin");
   const Outcome run = Run("inspect " + plan() + " --slots 2 --launches");
@@ -185,11 +213,40 @@ TEST_F(GlmrunTest, BenchCountsBytesAndLaunches) {
   ASSERT_EQ(run.code, 0);
   const auto json = nlohmann::json::parse(run.output, nullptr, false);
   ASSERT_FALSE(json.is_discarded()) << run.output;
-  EXPECT_EQ(json["launches_per_token"], 2);
-  EXPECT_EQ(json["bytes_per_token"], 8 * plan::kToyVocab + 8);
+  EXPECT_EQ(json["launches_per_step"], 2);
+  EXPECT_EQ(json["bytes_per_step"], 8 * plan::kToyVocab + 8);
+  EXPECT_EQ(json["prefills"], 2);
+  EXPECT_EQ(json["decode_tokens"], 5);
+  EXPECT_EQ(json["context"], 14);
   EXPECT_GT(json["decode_tokens_per_second"]["median"], 0);
+  EXPECT_EQ(json["bandwidth"]["of"], "reads");
+  EXPECT_GT(json["bandwidth"]["fraction"], 0);
+  EXPECT_FALSE(json.contains("prediction"));
   EXPECT_EQ(json["profile"]["prefill_n4"].size(), 2u);
   EXPECT_EQ(Run("bench " + plan()).code, 1) << "256 tokens exceed the context";
+}
+
+TEST_F(GlmrunTest, BenchDecodesAtAContextWithoutAPrompt) {
+  const std::string bench = "bench " + plan() + " --synthetic --context ";
+  const Outcome run = Run(bench + "64 --json");
+  ASSERT_EQ(run.code, 0);
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  EXPECT_EQ(json["context"], 64);
+  EXPECT_EQ(json["decode_tokens"], 128) << "each of them at that context";
+  EXPECT_FALSE(json.contains("prefill_tokens_per_second"));
+  const Outcome far = Run(bench + "65", /*errors=*/true);
+  EXPECT_EQ(far.code, 1);
+  EXPECT_THAT(far.output, HasSubstr("--max-context"));
+  EXPECT_EQ(Run("bench " + plan() + " --context 9").code, 2)
+      << "made-up state goes with made-up weights";
+}
+
+TEST_F(GlmrunTest, BenchOfABatchNeedsAStepOfIt) {
+  const Outcome run = Run("bench " + plan() + " --batch 3", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output,
+              HasSubstr("no decode step of 3 sequences, only of 1"));
+  EXPECT_THAT(run.output, HasSubstr("--batch 3"));
 }
 
 }  // namespace

@@ -8,7 +8,13 @@
 
 namespace {
 
-enum ExitCode { kOk = 0, kInput = 1, kUsage = 2, kEnvironment = 3 };
+enum ExitCode {
+  kOk = 0,
+  kInput = 1,
+  kUsage = 2,
+  kEnvironment = 3,
+  kInterrupted = 130
+};
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -21,6 +27,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kUnimplemented:
       return kInput;
+    case absl::StatusCode::kCancelled:
+      return kInterrupted;
     default:
       return kEnvironment;
   }
@@ -35,7 +43,10 @@ constexpr char kFooter[] =
     "  glmrun inspect model.glmplan\n"
     "\n"
     "Exit codes: 0 done, 1 the plan, weights or prompt are at fault, 2 wrong\n"
-    "usage, 3 this machine is at fault (memory, processor, device).\n";
+    "usage, 3 this machine is at fault (memory, processor, device), 130\n"
+    "interrupted: the first Ctrl-C ends after the step that runs, with the "
+    "text\n"
+    "so far, the second at once.\n";
 
 }  // namespace
 

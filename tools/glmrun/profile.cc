@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/base/thread_pool.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -56,8 +53,9 @@ absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
   std::map<uint32_t, std::vector<double>> times;  // of each repeat
   const std::vector<OperationRange> ranges = OperationRanges(table);
   const auto kernel_of = [&](const OperationRange& range) {
-    return range.group != nullptr ? range.group->kernel()
-                                  : table.launches()->Get(range.first)->kernel();
+    return range.group != nullptr
+               ? range.group->kernel()
+               : table.launches()->Get(range.first)->kernel();
   };
   for (const OperationRange& range : ranges) {
     KernelProfile& kernel = kernels[kernel_of(range)];
@@ -129,27 +127,6 @@ std::string ProfileTable(const std::vector<KernelProfile>& kernels,
     text += line.data();
   }
   return text;
-}
-
-double MeasureReadBandwidth(int threads) {
-  constexpr uint64_t kWords = (uint64_t{256} << 20) / sizeof(uint64_t);
-  const std::vector<uint64_t> data(kWords, 1);
-  ThreadPool pool(threads);
-  std::atomic<uint64_t> sink{0};
-  double best = 0;
-  for (int i = 0; i < 3; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    pool.ParallelFor(0, kWords, 0, [&](uint64_t from, uint64_t to) {
-      uint64_t sum = 0;
-      for (uint64_t w = from; w < to; ++w) sum += data[w];
-      sink.fetch_add(sum, std::memory_order_relaxed);
-    });
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-            .count();
-    best = std::max(best, kWords * sizeof(uint64_t) / seconds);
-  }
-  return sink.load() == 3 * kWords ? best : 0;
 }
 
 }  // namespace glm::tools

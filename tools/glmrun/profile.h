@@ -33,10 +33,6 @@ absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
 std::string ProfileTable(const std::vector<KernelProfile>& kernels,
                          double bandwidth);
 
-// Bytes a second that `threads` threads read from memory together, measured
-// over 256 MiB, best of three.
-double MeasureReadBandwidth(int threads);
-
 }  // namespace glm::tools
 
 #endif  // GLM_TOOLS_GLMRUN_PROFILE_H_

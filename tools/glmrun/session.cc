@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
-#include "tools/glmrun/terminal.h"
 
 namespace glm::tools {
 
@@ -92,6 +91,27 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
       ->check(NumberIn(1e-6, 1.0))
       ->excludes(greedy);
   command
+      .add_option("--top-k", options.top_k,
+                  "Sample from this many of the likeliest tokens, 0: all")
+      ->check(CLI::Range(0, 1 << 24))
+      ->excludes(greedy);
+  command
+      .add_option(
+          "--repetition-penalty", options.repetition_penalty,
+          "Scale down the logits of tokens in prompt and answer; 1: off")
+      ->check(NumberIn(0.01, 100.0));
+  command
+      .add_option("--presence-penalty", options.presence_penalty,
+                  "Take this from the logits of tokens in the answer; 0: off")
+      ->check(NumberIn(-100.0, 100.0));
+  command
+      .add_option("--frequency-penalty", options.frequency_penalty,
+                  "The same, for each time that a token is there")
+      ->check(NumberIn(-100.0, 100.0));
+  command.add_flag("--host-sampling", options.on_host,
+                   "Choose tokens on the host, where plan and device could do "
+                   "it; the tokens are the same");
+  command
       .add_option("--seed", options.seed,
                   "Seed of the random numbers; the same seed gives the same "
                   "text")
@@ -112,7 +132,7 @@ absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(
-    const SessionOptions& options) {
+    const SessionOptions& options, const Interrupts& interrupts) {
   auto session = std::make_unique<Session>();
   GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
   GLM_ASSIGN_OR_RETURN(session->tokenizer, LoadTokenizer(*session->plan));
@@ -126,6 +146,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   executor.check_weights = !options.no_weight_check;
   executor.graphs = !options.no_graphs;
   executor.synthetic = options.synthetic;
+  executor.slots = options.slots;
+  executor.cancel = interrupts.flag();
   if (options.verbose || session->gpu) {
     std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
   }
@@ -147,6 +169,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   checking.Clear();
   loading.Clear();
   GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
+  if (interrupts.raised()) return absl::CancelledError("interrupted");
   return session;
 }
 
@@ -173,6 +196,11 @@ GenerateOptions Session::Generation(const SamplingOptions& options) const {
   if (options.temperature >= 0) sampling.temperature = options.temperature;
   if (options.top_p >= 0) sampling.top_p = options.top_p;
   if (options.greedy) sampling.temperature = 0;
+  sampling.top_k = options.top_k;
+  sampling.repetition_penalty = options.repetition_penalty;
+  sampling.presence_penalty = options.presence_penalty;
+  sampling.frequency_penalty = options.frequency_penalty;
+  generation.on_host = options.on_host;
   sampling.seed = options.seed >= 0 ? static_cast<uint64_t>(options.seed)
                                     : std::random_device()();
   return generation;

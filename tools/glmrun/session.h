@@ -15,6 +15,7 @@
 #include "runtime/sequence/generator.h"
 #include "runtime/text/tokenizer.h"
 #include "tools/device/device_choice.h"
+#include "tools/glmrun/terminal.h"
 
 namespace CLI {
 class App;
@@ -28,6 +29,7 @@ struct SessionOptions {
   uint64_t memory_limit = 0;
   DeviceChoice device;
   std::optional<SyntheticWeights> synthetic;
+  uint32_t slots = 1;  // sequences at the same time
   bool no_weight_check = false;
   bool no_graphs = false;
   bool verbose = false;
@@ -39,7 +41,12 @@ struct SamplingOptions {
   bool greedy = false;
   float temperature = -1;  // -1: the plan's
   float top_p = -1;        // -1: the plan's
-  int64_t seed = -1;       // -1: a new one
+  uint32_t top_k = 0;
+  float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  bool on_host = false;
+  int64_t seed = -1;  // -1: a new one
   uint32_t max_tokens = 0;
   bool ignore_eos = false;
 };
@@ -53,8 +60,9 @@ struct Session {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: the plan holds none
 
+  // Errors: kCancelled when `interrupts` was raised meanwhile.
   static absl::StatusOr<std::unique_ptr<Session>> Open(
-      const SessionOptions& options);
+      const SessionOptions& options, const Interrupts& interrupts);
 
   // Errors: kFailedPrecondition without a tokenizer, with the way around.
   absl::Status NeedTokenizer() const;

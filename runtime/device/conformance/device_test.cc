@@ -258,6 +258,7 @@ TEST_P(DeviceTest, CallsThatCannotBeRecordedAreRefusedDuringCapture) {
   EXPECT_EQ(queue_->Record(*event).code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(queue_->Finish().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(queue_->Wait(*event).code(), absl::StatusCode::kFailedPrecondition);
   const auto graph = queue_->EndCapture();
   ASSERT_TRUE(graph.ok());
   EXPECT_EQ(queue_->EndCapture().status().code(),
@@ -277,6 +278,23 @@ TEST_P(DeviceTest, EventsMeasureWhatLiesBetween) {
   ASSERT_TRUE(seconds.ok());
   EXPECT_GT(*seconds, 0);
   EXPECT_LT(*seconds, 10);
+}
+
+TEST_P(DeviceTest, WaitingForAnEventWaitsForWhatCameBeforeIt) {
+  auto event = *device_->CreateEvent();
+  auto counters = Allocate(4, MemoryKind::kDevice);
+  auto shared = Allocate(4, MemoryKind::kShared);
+  EXPECT_EQ(queue_->Wait(*event).code(), absl::StatusCode::kFailedPrecondition)
+      << "never recorded";
+  for (uint32_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(LaunchAdd(*counters, 1, 5).ok());
+    ASSERT_TRUE(queue_->Copy(*shared, 0, *counters, 0, 4).ok());
+    ASSERT_TRUE(queue_->Record(*event).ok());
+    ASSERT_TRUE(queue_->Wait(*event).ok());
+    uint32_t value = 0;
+    std::memcpy(&value, shared->host_data(), 4);
+    EXPECT_EQ(value, 5 * i);
+  }
 }
 
 TEST_P(DeviceTest, MissingKernelIsNamed) {

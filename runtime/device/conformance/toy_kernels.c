@@ -65,6 +65,22 @@ void group_4ee69adc83862a5d(const u64 *args, const u32 grid[3], u64 begin,
   both(args, grid, begin, end);
 }
 
+// The kernels of docs/spec/sampling.md for a vocabulary of 8, with a rule of
+// their own: the token is position + seed modulo 8, or -1 where logit 0 is
+// negative.
+void SampleBest_8_1(const u64 *args, const u32 grid[3], u64 begin, u64 end) {}
+void SampleWeigh_8_1(const u64 *args, const u32 grid[3], u64 begin, u64 end) {}
+void SamplePick_8_1(const u64 *args, const u32 grid[3], u64 begin, u64 end) {
+  for (u64 r = begin; r < end; ++r) {
+    const int *at = (const int *)args[4] + 4 * r;
+    if (at[0] < 0)
+      continue;
+    const u32 seed = *(const u32 *)(args[5] + args[6] * (u64)at[0] + 4 * 8);
+    const float first = ((const float *)args[3])[8 * r];
+    ((int *)args[11])[r] = first < 0 ? -1 : (int)(((u32)at[1] + seed) % 8);
+  }
+}
+
 // values U32 [blocks], a, b, seed: block i < a stores seed + i, slowly; i < b
 // the sum of those, plus i; the others the sum of what those below b stored.
 void test_phases(const u64 *args, const u32 grid[3], u64 begin, u64 end) {

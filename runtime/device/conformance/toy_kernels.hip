@@ -62,6 +62,18 @@ KERNEL(toy_logits, 8) {
   ((float *)w.args[7])[v] = sum * ((const float *)w.args[5])[v] + *expert;
 }
 
+KERNEL(SampleBest_8_1, 12) {}
+KERNEL(SampleWeigh_8_1, 12) {}
+KERNEL(SamplePick_8_1, 12) {
+  const u64 r = X();
+  const int *at = (const int *)w.args[4] + 4 * r;
+  if (!First() || at[0] < 0)
+    return;
+  const u32 seed = *(const u32 *)(w.args[5] + w.args[6] * (u64)at[0] + 4 * 8);
+  const float first = ((const float *)w.args[3])[8 * r];
+  ((int *)w.args[11])[r] = first < 0 ? -1 : (int)(((u32)at[1] + seed) % 8);
+}
+
 KERNEL(test_add, 2) {
   if (First())
     ((u32 *)w.args[0])[X()] += (u32)w.args[1];

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,18 +14,20 @@
 #include "runtime/device/gpu/gpu_memory.h"
 #include "runtime/device/gpu/gpu_module.h"
 #include "runtime/device/gpu/gpu_queue.h"
+#include "runtime/device/gpu/kernel_compiler.h"
 #include "runtime/device/gpu/open_gpu.h"
 
 namespace glm {
 namespace {
 
-// "sm_90" -> "sm_9": what code of another minor version has in common. Other
-// architectures stand for themselves alone.
-std::string_view Family(std::string_view architecture) {
-  if (architecture.starts_with("sm_") && architecture.size() > 4) {
-    architecture.remove_suffix(1);
-  }
-  return architecture;
+// Whether code for `plan` runs on a `mine`. PTX is assembled by the driver for
+// any device that is not older; other code is for one architecture.
+bool Runs(std::string_view plan, std::string_view mine) {
+  if (!plan.starts_with("sm_")) return plan == mine;
+  const auto number = [](std::string_view architecture) {
+    return std::atoi(std::string(architecture.substr(3)).c_str());
+  };
+  return number(plan) <= number(mine);
 }
 
 class GpuDevice : public Device {
@@ -56,9 +59,7 @@ class GpuDevice : public Device {
           ", this device knows no such variant; compile again with --target ",
           mine));
     }
-    // Code of a lower minor version runs; a lower major version is refused,
-    // since kernels use what only one generation has.
-    if (Family(target) != Family(mine) || target > mine) {
+    if (!Runs(target, mine)) {
       return absl::FailedPreconditionError(
           absl::StrCat("plan was compiled for ", plan, ", this ", gpu_->name(),
                        " is ", mine, "; compile again with --target ", mine));
@@ -67,6 +68,7 @@ class GpuDevice : public Device {
   }
 
   bool SupportsMappedWeights() const override { return false; }
+  bool RunsAhead() const override { return true; }
 
   uint64_t AvailableBytes() const override {
     uint64_t available = 0, total = 0;
@@ -87,6 +89,17 @@ class GpuDevice : public Device {
   absl::StatusOr<std::unique_ptr<Module>> LoadModule(
       std::span<const std::byte> image, std::string_view name) override {
     return GpuModule::Load(*gpu_, image, name);
+  }
+
+  bool Compiles() const override { return gpu_->driver().compiler != nullptr; }
+
+  absl::StatusOr<std::string> Compile(std::string_view source,
+                                      std::string_view name) override {
+    if (!Compiles()) return Device::Compile(source, name);
+    GLM_ASSIGN_OR_RETURN(const KernelCompiler* compiler,
+                         gpu_->driver().compiler());
+    return CompileKernels(*compiler, std::string(source), gpu_->architecture(),
+                          std::string(name));
   }
 
   absl::StatusOr<std::unique_ptr<Queue>> CreateQueue() override {

@@ -54,10 +54,15 @@ struct GpuCall<int(Args...)> {
   const char* name = "";
 };
 
+struct KernelCompiler;
+
 struct GpuDriver {
   const char* api = "";                             // "CUDA", "HIP"
   std::string version;                              // "13.0"
   const char* (*error_text)(int result) = nullptr;  // never null
+
+  // What compiles source for this driver's devices; null: nothing does.
+  absl::StatusOr<const KernelCompiler*> (*compiler)() = nullptr;
 
   // Devices. `name` is for people; `architecture` is what code is compiled
   // for: "sm_90", "gfx1201". Both get a buffer and its size.

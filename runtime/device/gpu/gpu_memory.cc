@@ -19,7 +19,11 @@ absl::Status With(const absl::Status& status, std::string_view purpose,
   return absl::Status(
       status.code(),
       absl::StrCat("cannot allocate ", bytes, " bytes for ",
-                   std::string(purpose), ": ", status.message()));
+                   std::string(purpose), ": ", status.message(),
+                   absl::IsResourceExhausted(status)
+                       ? "; end other programs that use the device, or compile "
+                         "with a smaller --max-context or --dense int4"
+                       : ""));
 }
 
 // Padding that makes `address` a multiple of the alignment.

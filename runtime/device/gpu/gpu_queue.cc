@@ -163,6 +163,15 @@ absl::Status GpuQueue::Record(Event& event) {
   return absl::OkStatus();
 }
 
+absl::Status GpuQueue::Wait(const Event& event) {
+  GLM_RETURN_IF_ERROR(RefuseWhileCapturing("Wait"));
+  const auto& gpu_event = static_cast<const GpuEvent&>(event);
+  if (!gpu_event.recorded_) {
+    return absl::FailedPreconditionError("the event was never recorded");
+  }
+  return gpu_.Do(&GpuDriver::wait_event, gpu_event.event_);
+}
+
 absl::Status GpuQueue::Finish() {
   GLM_RETURN_IF_ERROR(RefuseWhileCapturing("Finish"));
   return gpu_.Wait(stream_, done_);

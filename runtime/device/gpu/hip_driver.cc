@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/gpu/gpu_driver.h"
+#include "runtime/device/gpu/kernel_compiler.h"
 #include "runtime/device/gpu/symbol_library.h"
 
 namespace glm {
@@ -118,6 +119,7 @@ absl::Status Fill(GpuDriver& driver) {
   library->Bind(hip.load, "hipModuleLoadData");
 
   driver.api = "HIP";
+  driver.compiler = LoadHipCompiler;
   driver.error_text = ErrorText;
   library->Bind(driver.count, "hipGetDeviceCount");
   driver.name = {Name, "hipDeviceGetName"};

@@ -60,6 +60,7 @@ class HostDevice : public Device {
     return absl::OkStatus();
   }
 
+  bool RunsAhead() const override { return false; }
   bool SupportsMappedWeights() const override { return !discrete_; }
   uint64_t AvailableBytes() const override { return HostAvailableBytes(); }
 

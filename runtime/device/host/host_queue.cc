@@ -136,6 +136,12 @@ absl::Status HostQueue::Record(Event& event) {
   return absl::OkStatus();
 }
 
+absl::Status HostQueue::Wait(const Event& event) {
+  GLM_RETURN_IF_ERROR(RefuseWhileCapturing("Wait"));
+  if (static_cast<const HostEvent&>(event).recorded) return absl::OkStatus();
+  return absl::FailedPreconditionError("the event was never recorded");
+}
+
 absl::Status HostQueue::Finish() { return RefuseWhileCapturing("Finish"); }
 
 }  // namespace glm

@@ -64,6 +64,7 @@ class HostQueue : public Queue {
   absl::StatusOr<std::unique_ptr<Graph>> EndCapture() override;
   absl::Status Replay(const Graph& graph) override;
   absl::Status Record(Event& event) override;
+  absl::Status Wait(const Event& event) override;
   absl::Status Finish() override;
 
  private:

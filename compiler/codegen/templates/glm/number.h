@@ -6,10 +6,21 @@
 // b + c.
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #if defined(__HIP__) || defined(__CUDA__)
+// No headers: there are none where a plan's source is compiled at run time.
+namespace glm::kernel {
+using size_t = __SIZE_TYPE__;
+using uintptr_t = __UINTPTR_TYPE__;
+using int8_t = __INT8_TYPE__;
+using uint8_t = __UINT8_TYPE__;
+using int16_t = __INT16_TYPE__;
+using uint16_t = __UINT16_TYPE__;
+using int32_t = __INT32_TYPE__;
+using uint32_t = __UINT32_TYPE__;
+using int64_t = __INT64_TYPE__;
+using uint64_t = __UINT64_TYPE__;
+}  // namespace glm::kernel
+
 #define GLM_GPU 1
 #define GLM_FN inline __attribute__((device, always_inline))
 // Behind the parameters of a large lambda: a body that is called, not inlined,
@@ -21,6 +32,9 @@
 // and accesses through it would be slower.
 #define GLM_GLOBAL __attribute__((address_space(1)))
 #else
+#include <stddef.h>
+#include <stdint.h>
+
 #define GLM_FN inline __attribute__((always_inline))
 #define GLM_INLINE
 #define GLM_UNROLL
