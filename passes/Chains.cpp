@@ -78,10 +78,7 @@ void Chains::split(Chain *chain, Members apart, StringRef why) {
   llvm::erase_if(chain->members, [&](size_t m) { return llvm::is_contained(apart, m); });
   for (size_t m : apart)
     chainOf[m] = own;
-  for (Chain *part : {chain, own}) {
-    Shape shape = *shapeOf(part->members);
-    part->rows = shape.rows, part->columns = shape.columns;
-  }
+  own->rows = chain->rows, own->columns = chain->columns;
   remark::passed(launches[apart.front()].getLoc(),
                  remark::RemarkOpts::name("fuse-blocks").category("glm-fuse"))
       << why;

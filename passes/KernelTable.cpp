@@ -87,7 +87,7 @@ struct Table {
     k.templateName = gemv ? "Linear" : "LinearTile";
     // As templates/glm/linear.h has it: few long outputs are spread over more
     // blocks.
-    int64_t width = n <= 1024 && kk >= 2048 && !w.getEncoding() ? 8 : 32;
+    int64_t width = n <= 1024 && kk >= 2048 && !w.getEncoding() ? 16 : 32;
     if (gemv)
       k.grid = {tiles(n, width), 1, 1};
     else

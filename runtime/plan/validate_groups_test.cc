@@ -73,8 +73,8 @@ TEST_P(GroupValidatorTest, DamageIsNamed) {
 
 // Of the launches 6 (12 x 2 places, or 5 experts), 7 (3 parts), 8 (12 rows).
 const Case kCases[] = {
-    {"first_beyond", [](PlanT& p) { Group(p).first = 21; },
-     "prefill_n12: groups[0]", "begins at launch 21, expected 0 to 20"},
+    {"first_beyond", [](PlanT& p) { Group(p).first = 23; },
+     "prefill_n12: groups[0]", "begins at launch 23, expected 0 to 22"},
     {"first_wraps", [](PlanT& p) { Group(p).first = ~0u; }, "groups[0]",
      "begins at launch 4294967295"},
     {"overlap",
@@ -83,7 +83,7 @@ const Case kCases[] = {
        groups.push_back(std::make_unique<GroupT>(*groups[0]));
        groups[1]->first = 8;
      },
-     "groups[1]", "begins at launch 8, expected 9 to 20"},
+     "groups[1]", "begins at launch 8, expected 9 to 22"},
     {"no_chains", [](PlanT& p) { Group(p).chains.clear(); }, "groups[0]",
      "no chains"},
     {"first_phase_1", [](PlanT& p) { Group(p).chains[0] = Chain(1, 1, 1, 1); },
@@ -117,10 +117,10 @@ const Case kCases[] = {
      [](PlanT& p) { Group(p).chains[1] = Chain(1, 0, ~0u, ~0u); },
      "groups[0]: chains[1]", "4294967295 x 4294967295 parts"},
     {"launches_none", [](PlanT& p) { Group(p).chains[1] = Chain(0, 0, 1, 3); },
-     "groups[0]: chains[1]", "0 launches from 7 on, the step has 21"},
+     "groups[0]: chains[1]", "0 launches from 7 on, the step has 23"},
     {"launches_beyond",
-     [](PlanT& p) { Group(p).chains[2] = Chain(14, 1, 1, 1); },
-     "groups[0]: chains[2]", "14 launches from 8 on, the step has 21"},
+     [](PlanT& p) { Group(p).chains[2] = Chain(16, 1, 1, 1); },
+     "groups[0]: chains[2]", "16 launches from 8 on, the step has 23"},
     {"launches_wrap",
      [](PlanT& p) { Group(p).chains[2] = Chain(~0u, 1, 1, 1); },
      "groups[0]: chains[2]", "4294967295 launches"},
@@ -136,13 +136,13 @@ const Case kCases[] = {
        for (int i = 0; i < 103; ++i) {
          launches.push_back(std::make_unique<plan::LaunchT>(*launches[8]));
        }
-       for (auto& buffer : Prefill(p).buffers) buffer->last = 123;
-       Group(p).first = 21;
+       for (auto& buffer : Prefill(p).buffers) buffer->last = 125;
+       Group(p).first = 23;
        Group(p).chains = {Chain(103, 0, 1, 1)};
      },
      "groups[0]", "516 arguments, at most 512"},
     {"buffer_begins_inside", [](PlanT& p) { Buffer(p, "p").first = 7; },
-     "groups[0]", "buffer p lives from 7 to 20, a part of the group only"},
+     "groups[0]", "buffer p lives from 7 to 22, a part of the group only"},
     {"buffer_ends_inside", [](PlanT& p) { Buffer(p, "e").last = 7; },
      "groups[0]", "buffer e lives from 0 to 7, a part of the group only"},
     {"kernel_beyond", [](PlanT& p) { Group(p).kernel = 999; }, "groups[0]",

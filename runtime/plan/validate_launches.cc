@@ -53,7 +53,7 @@ void Linear(LaunchCheck& l) {
   } else {
     const bool narrow = outputs <= 1024 && columns >= 2048 &&
                         SizeOf(l.kernel().params()) == 5;
-    l.Grid(Tiles(outputs, narrow ? 8 : 32));
+    l.Grid(Tiles(outputs, narrow ? 16 : 32));
   }
 }
 

@@ -244,7 +244,7 @@ TEST(Gfxemu, InstructionsGiveTheRecordedResults) {
           << " want " << want[lane];
     }
   }
-  EXPECT_EQ(count, 274);
+  EXPECT_EQ(count, 275);
 }
 
 }  // namespace

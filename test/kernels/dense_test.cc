@@ -27,8 +27,14 @@ std::vector<Batch> Batches() {
 
 // ------------------------------------------------------------------- linear
 
-std::vector<int64_t> LinearGrid(int64_t outputs, int64_t rows, bool tile) {
-  if (!tile) return {CeilDiv(outputs, 32)};
+std::vector<int64_t> LinearGrid(int64_t outputs, int64_t columns, int64_t rows,
+                                bool tile, bool codes = false) {
+  if (!tile) {
+    const int64_t width =
+        codes ? 32
+              : kernel::LinearWidth<kernel::kDense>(outputs, columns);
+    return {CeilDiv(outputs, width)};
+  }
   return {CeilDiv(rows, kernel::RowsOfTile(outputs)), CeilDiv(outputs, 128)};
 }
 
@@ -37,7 +43,7 @@ void CheckLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
     const int64_t outputs = p[3], columns = p[4];
-    const auto grid = LinearGrid(outputs, batch.rows(), tile);
+    const auto grid = LinearGrid(outputs, columns, batch.rows(), tile);
     KernelCase("linear", entry, p, grid)
         .Rows(batch)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
@@ -62,6 +68,12 @@ TEST(Linear, F16WeightsAndThreeTilesOfColumns) {
 TEST(Linear, F32Weights) {
   CheckLinear(linear_f32, linear_f32_params, false);
   CheckLinear(linear_f32_tile, linear_f32_tile_params, true);
+}
+
+// Few long outputs: 16 a block, two a wave on a GPU.
+TEST(Linear, FewLongOutputs) {
+  CheckLinear(linear_narrow, linear_narrow_params, false);
+  CheckLinear(linear_narrow_f32, linear_narrow_f32_params, false);
 }
 
 // Tiles of 16 rows, whose columns the waves of a GPU share; of 64; of 128. Odd
@@ -123,7 +135,7 @@ void CheckCoded(KernelCase::Entry entry, const std::vector<int64_t>& p,
   const int64_t outputs = p[3], columns = p[4];
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
-    const auto grid = LinearGrid(outputs, batch.rows(), tile);
+    const auto grid = LinearGrid(outputs, columns, batch.rows(), tile, true);
     KernelCase("linear", entry, p, grid)
         .Reachable(coded->codes.data(), coded->size)
         .Reachable(coded->scales.bytes.data(), coded->scales.bytes.size())
@@ -140,6 +152,13 @@ void CheckCoded(KernelCase::Entry entry, const std::vector<int64_t>& p,
 TEST(LinearInt4, WholeGroups) {
   CheckCoded(linear_q4, linear_q4_params, false);
   CheckCoded(linear_q4_tile, linear_q4_tile_params, true);
+}
+// More groups than a GPU's waves, not as many for each; groups in two stretches.
+TEST(LinearInt4, ManyGroups) {
+  CheckCoded(linear_q4_deep, linear_q4_deep_params, false);
+}
+TEST(LinearInt4, LongGroups) {
+  CheckCoded(linear_q4_long, linear_q4_long_params, false);
 }
 TEST(LinearInt4, OddSizes) {
   CheckCoded(linear_q4_odd, linear_q4_odd_params, false);

@@ -2,6 +2,7 @@
 // RUN: glm-opt %s --split-input-file --glm-fuse-blocks --verify-diagnostics \
 // RUN:   --remarks-filter='glm-.*' --remark-format=emitRemark -o /dev/null
 // RUN: glm-opt %s --split-input-file --glm-fuse-blocks=max-serial=9 | FileCheck %s --check-prefix=SERIAL
+// RUN: glm-opt %s --split-input-file --glm-fuse-blocks=early-bytes=0 | FileCheck %s --check-prefix=NEVER
 // RUN: %python %S/../inputs/wide_grid.py 251 249 | glm-opt --glm-fuse-blocks | FileCheck %s --check-prefix=ROOM
 // RUN: %python %S/../inputs/wide_grid.py 251 250 | glm-opt --glm-fuse-blocks --remarks-filter='glm-.*' \
 // RUN:   --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=WIDE
@@ -500,3 +501,161 @@ func.func @many_rows() attributes {glm.sequences = 2 : i64, glm.tokens = 9 : i64
 // Negative: a declaration has no launches.
 
 func.func private @declared()
+
+// -----
+
+// What could start before the chain does, and reads much, leaves it: the product @down
+// waits for @up alone, the mix for both. The same product of little weight stays, and so
+// does one that starts no earlier than the chain.
+
+kern.kernel @up "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @far "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @down "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @mix "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @tail "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @early
+// CHECK:           kern.launch @far
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @down
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @mix
+// CHECK-NEXT:      kern.launch @tail
+// CHECK-NEXT: {{^ *}}}
+// CHECK-LABEL: func.func @early_light
+// CHECK:           kern.launch @far
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @down
+// CHECK-NEXT:      kern.launch @mix
+// CHECK-NEXT: {{^ *}}}
+// CHECK-LABEL: func.func @not_early
+// CHECK:           kern.launch @up
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @down
+// CHECK-NEXT:      kern.launch @mix
+// CHECK-NEXT: {{^ *}}}
+// NEVER-LABEL: func.func @early
+// NEVER:           kern.launch @far
+// NEVER:         kern.chain 0 [1, 4] {
+// NEVER-NEXT:      kern.launch @down
+// NEVER-NEXT:      kern.launch @mix
+// NEVER-NEXT:      kern.launch @tail
+func.func @early() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %a = kern.alloc "a" : memref<1x64xf32>
+  %b = kern.alloc "b" : memref<1x64xf32>
+  %c = kern.alloc "c" : memref<1x64xf32>
+  %d = kern.alloc "d" : memref<1x64xf32>
+  %e = kern.alloc "e" : memref<1x64xf32>
+  kern.launch @up grid [4, 1, 1](%x, %a : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @far grid [4, 1, 1](%a, %b : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+2 {{Remark="a block needs what other blocks computed"}}
+  // expected-remark@+1 {{Remark="starts before its consumer's other inputs are there"}}
+  kern.launch @down grid [4, 1, 1](%a, %c : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 8388608 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @mix grid [4, 1, 1](%b, %c, %d : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2, 2>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @tail grid [4, 1, 1](%d, %e : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 2, 2>}
+  return
+}
+func.func @early_light() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %a = kern.alloc "a" : memref<1x64xf32>
+  %b = kern.alloc "b" : memref<1x64xf32>
+  %c = kern.alloc "c" : memref<1x64xf32>
+  %d = kern.alloc "d" : memref<1x64xf32>
+  %e = kern.alloc "e" : memref<1x64xf32>
+  kern.launch @up grid [4, 1, 1](%x, %a : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @far grid [4, 1, 1](%a, %b : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @down grid [4, 1, 1](%a, %c : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 4096 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @mix grid [4, 1, 1](%b, %c, %d : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2, 2>}
+  return
+}
+func.func @not_early() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %a = kern.alloc "a" : memref<1x64xf32>
+  %b = kern.alloc "b" : memref<1x64xf32>
+  %c = kern.alloc "c" : memref<1x64xf32>
+  %d = kern.alloc "d" : memref<1x64xf32>
+  %e = kern.alloc "e" : memref<1x64xf32>
+  kern.launch @up grid [4, 1, 1](%x, %a : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @down grid [4, 1, 1](%a, %c : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 8388608 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @mix grid [4, 1, 1](%a, %c, %d : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 2, 2>}
+  return
+}
+
+// -----
+
+// One block does all work on a row. What is wanted later than the rest of it gets a block
+// of its own, with all that hangs on it: @post and @balance here, of which the last launch
+// reads, while @next waits for @norm. A chain that is wanted all at once stays whole.
+
+kern.kernel @rms "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @post "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @balance "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @norm "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @next "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @last "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @late
+// CHECK:         kern.chain 0 [1, 1] {
+// CHECK-NEXT:      kern.launch @rms
+// CHECK-NEXT:      kern.launch @norm
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.chain 0 [1, 1] {
+// CHECK-NEXT:      kern.launch @post
+// CHECK-NEXT:      kern.launch @balance
+// CHECK-NEXT: {{^ *}}}
+// CHECK-LABEL: func.func @at_once
+// CHECK:         kern.chain 0 [1, 1] {
+// CHECK-NEXT:      kern.launch @rms
+// CHECK-NEXT:      kern.launch @post
+// CHECK-NEXT:      kern.launch @balance
+// CHECK-NEXT:      kern.launch @norm
+// CHECK-NEXT: {{^ *}}}
+func.func @late() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %a = kern.alloc "a" : memref<1x64xf32>
+  %b = kern.alloc "b" : memref<1x64xf32>
+  %c = kern.alloc "c" : memref<1x64xf32>
+  %d = kern.alloc "d" : memref<1x64xf32>
+  %e = kern.alloc "e" : memref<1x64xf32>
+  %f = kern.alloc "f" : memref<1x64xf32>
+  kern.launch @rms grid [1, 1, 1](%x, %a : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+2 {{Remark="nothing waits for it yet, and others wait for its block"}}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @post grid [1, 1, 1](%a, %b : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @balance grid [1, 1, 1](%b, %c : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @norm grid [1, 1, 1](%a, %d : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="one block would do the work of 16"}}
+  kern.launch @next grid [16, 1, 1](%d, %e : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 16>, splits = array<i64: 0, 0>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @last grid [16, 1, 1](%e, %c, %f : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 16>, splits = array<i64: 0, 0, 0>}
+  return
+}
+func.func @at_once() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %a = kern.alloc "a" : memref<1x64xf32>
+  %b = kern.alloc "b" : memref<1x64xf32>
+  %c = kern.alloc "c" : memref<1x64xf32>
+  %d = kern.alloc "d" : memref<1x64xf32>
+  %e = kern.alloc "e" : memref<1x64xf32>
+  %f = kern.alloc "f" : memref<1x64xf32>
+  kern.launch @rms grid [1, 1, 1](%x, %a : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @post grid [1, 1, 1](%a, %b : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @balance grid [1, 1, 1](%b, %c : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @norm grid [1, 1, 1](%a, %d : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>, splits = array<i64: 1, 1>}
+  // expected-remark@+1 {{Remark="one block would do the work of 16"}}
+  kern.launch @last grid [16, 1, 1](%d, %c, %f : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 16>, splits = array<i64: 0, 0, 0>}
+  return
+}

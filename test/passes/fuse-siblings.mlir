@@ -288,3 +288,100 @@ func.func @taps() {
   kern.tap "third" %z : memref<1x8xf32>
   return
 }
+
+// -----
+
+// A wide grid that may wait does not widen a narrow level: @side, of which @last reads,
+// runs beside the widest grid until then. Nothing moves a grid away from wider ones (@low),
+// nor past its reader.
+
+kern.kernel @one "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @low "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @side "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @wide "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @last "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @sink
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 1] {
+// CHECK-NEXT:        kern.launch @one
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 8] {
+// CHECK-NEXT:        kern.launch @side
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:      kern.chain 0 [1, 32] {
+// CHECK-NEXT:        kern.launch @wide
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:      kern.chain 0 [1, 4] {
+// CHECK-NEXT:        kern.launch @low
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 1] {
+// CHECK-NEXT:        kern.launch @last
+func.func @sink() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  %a = kern.alloc "a" : memref<1x8xf32>
+  %b = kern.alloc "b" : memref<1x8xf32>
+  %c = kern.alloc "c" : memref<1x8xf32>
+  %d = kern.alloc "d" : memref<1x8xf32>
+  %e = kern.alloc "e" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 8] {
+      kern.launch @side grid [8, 1, 1](%x, %b : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @one grid [1, 1, 1](%x, %a : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  // expected-remark@+1 {{Remark="runs beside another grid"}}
+  kern.grid {
+    kern.chain 0 [1, 32] {
+      kern.launch @wide grid [32, 1, 1](%a, %c : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 32>}
+    }
+  }
+  // expected-remark@+1 {{Remark="runs beside another grid"}}
+  kern.grid {
+    kern.chain 0 [1, 4] {
+      kern.launch @low grid [4, 1, 1](%a, %d : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @last grid [1, 1, 1](%b, %c, %e : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @no_room_to_sink
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 8] {
+// CHECK-NEXT:        kern.launch @side
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:      kern.chain 0 [1, 1] {
+// CHECK-NEXT:        kern.launch @one
+func.func @no_room_to_sink() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  %a = kern.alloc "a" : memref<1x8xf32>
+  %b = kern.alloc "b" : memref<1x8xf32>
+  %c = kern.alloc "c" : memref<1x8xf32>
+  %d = kern.alloc "d" : memref<1x8xf32>
+  %e = kern.alloc "e" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 8] {
+      kern.launch @side grid [8, 1, 1](%x, %b : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+    }
+  }
+  // expected-remark@+1 {{Remark="runs beside another grid"}}
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @one grid [1, 1, 1](%x, %a : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 32] {
+      kern.launch @wide grid [32, 1, 1](%a, %b, %c : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 32>}
+    }
+  }
+  return
+}

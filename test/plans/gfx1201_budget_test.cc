@@ -81,6 +81,13 @@ TEST(Gfx1201Budget, KernelsStayWithinTheirRegisters) {
       most = std::max(most, blocks);
     }
   }
+  // No entry launches the kernels that sample; the executor does.
+  const auto& listed = *(*plan)->plan().kernels();
+  for (uint32_t i = 0; i < listed.size(); ++i) {
+    if (listed[i]->op()->string_view().starts_with("sample_")) {
+      launched.insert(i);
+    }
+  }
   ASSERT_EQ(kernels.size(), launched.size());
 
   for (const uint32_t index : launched) {

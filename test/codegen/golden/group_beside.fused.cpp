@@ -3,32 +3,37 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_f6293a93c80921d8_body(Block& block, const Args& args) {
+GLM_FN void group_0b2835055c70e1da_body(Block& block, const Args& args) {
   const int64_t b = block.x;
-  if (b < 16) {
+  if (b < 1) {
     const int64_t at = b - 0;
     const Args own = args.From(1);
     const int64_t part = at;
-    const int64_t r = part / 16, x = part % 16;
-    EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) {
-      ExpertLinear_1_2_1_0_14_4_256_128_128_1_member(of, own.From(0));
+    const int64_t r = part / 1, x = part % 1;
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_post_member(of, own.From(0));
     });
-  } else if (b < 20) {
-    const int64_t at = b - 16;
-    const Args own = args.From(8);
+    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_comb_member(of, own.From(8));
+    });
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Sinkhorn_4_20_member(of, own.From(16));
+    });
+  } else if (b < 25) {
+    const int64_t at = b - 1;
+    const Args own = args.From(23);
     const int64_t part = at;
-    const int64_t r = part / 4, x = part % 4;
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear_1_0_0_128_256_member(of, own.From(0));
+    const int64_t r = part / 24, x = part % 24;
+    EachPart<1, 1, 24, 24, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_1_0_768_256_member(of, own.From(0));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear_1_0_0_128_256_member(of, own.From(6));
+    EachPart<1, 1, 24, 24, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_1_0_768_256_member(of, own.From(6));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_act_v3_x4_member(of, own.From(12));
+    EachPart<1, 1, 24, 24, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_act_x24_member(of, own.From(12));
     });
   }
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_f6293a93c80921d8, 256, 26, glm::kernel::group_f6293a93c80921d8_body)

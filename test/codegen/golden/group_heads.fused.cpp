@@ -3,48 +3,61 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_5ea334d772142323_body(Block& block, const Args& args) {
+GLM_FN void group_62be8e885dd25e93_body(Block& block, const Args& args) {
   const int64_t b = block.x;
-  if (b < 4) {
+  if (b < 1) {
     const int64_t at = b - 0;
     const Args own = args.From(1);
     const int64_t part = at;
+    const int64_t r = part / 1, x = part % 1;
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_post_member(of, own.From(0));
+    });
+    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_comb_member(of, own.From(8));
+    });
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Sinkhorn_4_20_member(of, own.From(16));
+    });
+  } else if (b < 5) {
+    const int64_t at = b - 1;
+    const Args own = args.From(23);
+    const int64_t part = at;
     const int64_t r = part / 4, x = part % 4;
-    EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    WidePart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       Linear_1_1_1_256_256_member(of, own.From(0));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       ShortConv_1_1_0_256_4_4_member(of, own.From(6));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       row_l2norm_member(of, own.From(15));
     });
-    EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    WidePart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       Linear_1_1_1_256_256_member(of, own.From(20));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       ShortConv_1_1_0_256_4_4_member(of, own.From(26));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       row_l2norm_v2_member(of, own.From(35));
     });
-    EachPart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    WidePart<1, 2, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       Linear_1_1_1_256_256_member(of, own.From(40));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       ShortConv_1_1_0_256_4_4_member(of, own.From(46));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       row_silu_member(of, own.From(55));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       DeltaRule_0_0_4_64_64_member(of, own.From(60));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       row_gated_norm_member(of, own.From(72));
     });
   }
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_5ea334d772142323, 256, 80, glm::kernel::group_5ea334d772142323_body)

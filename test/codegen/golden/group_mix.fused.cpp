@@ -10,17 +10,16 @@ GLM_FN void group_7231e179bde852eb_body(Block& block, const Args& args) {
     const Args own = args.From(1);
     const int64_t part = at;
     const int64_t r = part / 8, x = part % 8;
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       Linear_1_1_0_256_256_member(of, own.From(0));
     });
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       row_mix_x8_member(of, own.From(6));
     });
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
       LinearParts_0_1_24_1024_4_8_member(of, own.From(15));
     });
   }
 }
 
 }  // namespace glm::kernel
-GLM_KERNEL(group_7231e179bde852eb, 256, 22, glm::kernel::group_7231e179bde852eb_body)

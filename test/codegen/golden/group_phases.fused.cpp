@@ -3,78 +3,98 @@
 namespace glm::kernel {
 
 template <class Block>
-GLM_FN void group_056fab5d42a4a59b_body(Block& block, const Args& args) {
+GLM_FN void group_4ddb63c61981c9e2_body(Block& block, const Args& args) {
   const Phases phases(args.Pointer(0));
   const int64_t b = block.x;
-  if (b < 16) {
+  if (b < 1) {
     const int64_t at = b - 0;
     const Args own = args.From(1);
     const int64_t part = at;
-    const int64_t r = part / 16, x = part % 16;
-    EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) {
-      ExpertLinear<1, 2, 1, 0, 14, 4, 256, 128, 128, 1>(of, own.From(0));
+    const int64_t r = part / 1, x = part % 1;
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_post_member(of, own.From(0));
     });
-  } else if (b < 20) {
-    const int64_t at = b - 16;
-    const Args own = args.From(8);
+    EachPart<1, 4, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_comb_member(of, own.From(8));
+    });
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Sinkhorn_4_20_member(of, own.From(16));
+    });
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      TakeCols_0_0_4_member(of, own.From(22));
+    });
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_weights_member(of, own.From(29));
+    });
+  } else if (b < 17) {
+    const int64_t at = b - 1;
+    const Args own = args.From(35);
+    const int64_t part = at;
+    const int64_t r = part / 16, x = part % 16;
+    EachPart<1, 1, 16, 4, 4, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      ExpertLinear_1_2_1_0_14_4_256_128_128_1_member(of, own.From(0));
+    });
+  } else if (b < 21) {
+    const int64_t at = b - 17;
+    const Args own = args.From(42);
     const int64_t part = at;
     const int64_t r = part / 4, x = part % 4;
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(0));
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_0_0_128_256_member(of, own.From(0));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 128, 256>(of, own.From(6));
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_0_0_128_256_member(of, own.From(6));
     });
-    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) {
-      row_act_v3_x4_body(of, own.From(12));
+    EachPart<1, 1, 4, 4, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_act_v3_x4_member(of, own.From(12));
     });
   }
-  if (b < 20) {
+  if (b < 21) {
     phases.Done(0);
     return;
   }
-  phases.Await(0, 20);
-  if (b < 28) {
-    const int64_t at = b - 20;
-    const Args own = args.From(26);
+  phases.Await(0, 21);
+  if (b < 29) {
+    const int64_t at = b - 21;
+    const Args own = args.From(60);
     const int64_t part = at;
     const int64_t r = part / 8, x = part % 8;
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 0, 0, 256, 128>(of, own.From(0));
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_0_0_256_128_member(of, own.From(0));
     });
-    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) {
-      row_mix_v2_x8_body(of, own.From(6));
+    EachPart<1, 1, 8, 8, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_mix_v3_x8_member(of, own.From(6));
     });
   }
-  if (b < 28) {
+  if (b < 29) {
     phases.Done(1);
     return;
   }
   phases.Await(1, 8);
-  if (b < 29) {
-    const int64_t at = b - 28;
-    const Args own = args.From(42);
+  if (b < 30) {
+    const int64_t at = b - 29;
+    const Args own = args.From(76);
     const int64_t part = at;
     const int64_t r = part / 1, x = part % 1;
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      GatherRows<1, 1, 1024>(of, own.From(0));
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      GatherRows_0_0_1024_member(of, own.From(0));
     });
-    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) {
-      row_norm_body(of, own.From(6));
+    EachPart<1, 1, 1, 1, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      row_norm_member(of, own.From(6));
     });
   }
-  if (b < 29) {
+  if (b < 30) {
     phases.Done(2);
     return;
   }
   phases.Await(2, 1);
-  if (b < 93) {
-    const int64_t at = b - 29;
-    const Args own = args.From(54);
+  if (b < 94) {
+    const int64_t at = b - 30;
+    const Args own = args.From(88);
     const int64_t part = at;
     const int64_t r = part / 64, x = part % 64;
-    EachPart<1, 1, 64, 64, 1, 1>(block, r, x, [&](auto& of) {
-      Linear<1, 1, 0, 2048, 256>(of, own.From(0));
+    EachPart<1, 1, 64, 64, 1, 1>(block, r, x, [&](auto& of) GLM_INLINE {
+      Linear_1_1_0_2048_256_member(of, own.From(0));
     });
   }
   phases.Finish(3, 64);

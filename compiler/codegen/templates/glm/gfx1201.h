@@ -10,8 +10,9 @@
 #define GLM_WORK_ITEMS(n, blocks)                   \
   __attribute__((amdgpu_flat_work_group_size(n, n), \
                  amdgpu_waves_per_eu((n) / 64 * (blocks))))
-// All waiting blocks and one more, on 64 compute units (decisions/0014).
-#define GLM_BLOCKS_WAITING(waiting) ((waiting) / 64 + 1)
+// All waiting blocks and one more, on 64 compute units (decisions/0014), and at
+// least two.
+#define GLM_BLOCKS_WAITING(waiting) ((waiting) < 64 ? 2 : (waiting) / 64 + 1)
 // A row's work waits for memory: 16 waves a SIMD, 96 registers a lane.
 #define GLM_BLOCKS_OF_ROWS 4
 // 8 waves a SIMD, 192 registers a lane: the sums of a tile and two operands.
@@ -146,6 +147,8 @@ typedef TileSums CodeSums;
 
 inline constexpr int kCodeWords = 2;
 inline constexpr int kCodeTiles = 4;  // of 16 outputs
+inline constexpr int kCodeLoads = 2;  // under way at a time
+inline constexpr bool kEarlyScales = false;  // no registers for them
 
 // A lane's word along k, the first of its outputs, and the row whose columns it
 // brings.
@@ -158,6 +161,13 @@ GLM_FN int CodeSumOutput(int tile, int i) {
   return 4 * (Lane() / 16 * 8 + i) + tile;
 }
 GLM_FN int CodeSumRow(int) { return Lane() % 16; }
+
+// The outputs of a lane's sums are fours of neighbours: where four q begins, and
+// which of its outputs element i of a tile's sums is.
+inline constexpr int kCodeFours = 8;
+GLM_FN int CodeFourOutput(int q) { return 4 * (Lane() / 16 * 8 + q); }
+GLM_FN constexpr int CodeFour(int, int i) { return i; }
+GLM_FN constexpr int CodeInFour(int tile, int) { return tile; }
 
 // Columns of a word from a row, in the order of the codes.
 GLM_FN Word4 CodeColumns(Word4 columns) { return columns; }

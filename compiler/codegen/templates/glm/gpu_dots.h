@@ -102,11 +102,8 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         }
       };
       constexpr int kStep = 8 * kLanesOfWave;
-      if constexpr (O == 1 && R < 4) {  // eight loads in flight, whatever O
-#pragma unroll 8
-        for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
-      } else if constexpr (R < 4) {
-#pragma unroll 2
+      if constexpr (R < 4) {  // eight loads of the weight in flight
+#pragma clang loop unroll_count(8 / O)
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       } else {
 #pragma nounroll
@@ -386,7 +383,8 @@ GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
   constexpr int kAtOnce = 16 * kCodeTiles;
   constexpr int kLoads = int(CeilDiv(kWidth, kAtOnce));
   constexpr int kSteps = int(G / 8 / kCodeWords);  // of a group
-  constexpr int kTogether = kSteps * kLoads > 8 ? 8 / kLoads : kSteps;
+  constexpr int kTogether =
+      kSteps * kLoads > kCodeLoads ? kCodeLoads / kLoads : kSteps;
   static_assert(kSteps % kTogether == 0, "a group is whole stretches");
   constexpr int kStretches = kSteps / kTogether;  // of a group
   constexpr int kSums = sizeof(CodeSums) / sizeof(float);
@@ -421,14 +419,16 @@ GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
     GLM_UNROLL for (int i = 0; i < kTogether; ++i) {
       GLM_UNROLL for (int l = 0; l < kLoads; ++l) word[i][l] = next[i][l];
     }
-    float scale[kLoads][kCodeTiles][kSums];
-    GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
-      GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
-        GLM_UNROLL for (int i = 0; i < kSums; ++i) {
-          const int n = CodeSumOutput(tile, i) + l * kAtOnce;
-          scale[l][tile][i] = Load<F16>(
-              weight.scales, k8 / (G / 8) * N + n0 + (n < count ? n : 0));
-        }
+    typedef _Float16 Scale4 __attribute__((ext_vector_type(4)));
+    Scale4 scale[kLoads][kCodeFours];
+    const auto load_scale = [&](int l, int q) {
+      const int n = CodeFourOutput(q) + l * kAtOnce;  // all four or none
+      scale[l][q] = *static_cast<const Scale4*>(
+          At<F16>(weight.scales, k8 / (G / 8) * N + n0 + (n < count ? n : 0)));
+    };
+    if constexpr (kEarlyScales) {
+      GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+        GLM_UNROLL for (int q = 0; q < kCodeFours; ++q) load_scale(l, q);
       }
     }
     if (s + 1 < stretches) load(s + 1, next);
@@ -441,9 +441,14 @@ GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
     }
     if (kStretches == 1 || s % kStretches == kStretches - 1) {
       GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
+        if constexpr (!kEarlyScales) {
+          GLM_UNROLL for (int q = 0; q < kCodeFours; ++q) load_scale(l, q);
+        }
         GLM_UNROLL for (int tile = 0; tile < kCodeTiles; ++tile) {
           GLM_UNROLL for (int i = 0; i < kSums; ++i) {
-            sums[l][tile][i] += scale[l][tile][i] * part[l][tile][i];
+            sums[l][tile][i] +=
+                float(scale[l][CodeFour(tile, i)][CodeInFour(tile, i)]) *
+                part[l][tile][i];
             part[l][tile][i] = 0.0f;
           }
         }

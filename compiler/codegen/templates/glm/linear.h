@@ -2,7 +2,7 @@
 // slice of one stacked weight.
 //
 // Grids, any T (the first of each pair is for T <= 8, the second for more):
-//   Linear          ceil(Nout / LinearWidth), 8 or 32
+//   Linear          ceil(Nout / LinearWidth), 16 or 32
 //   LinearTile      ceil(T / RowsOfTile(Nout)), ceil(Nout / 128)
 //   HeadLinear      ceil(Nout / 64), H
 //   HeadLinearTile  ceil(T / 128), ceil(Nout / 128), H
@@ -39,7 +39,7 @@ GLM_FN auto LinearWeight(const Args& args) {
 // Outputs of a block of Linear: few long ones are spread over more blocks.
 template <int form>
 constexpr int64_t LinearWidth(int64_t Nout, int64_t K) {
-  return form == kDense && Nout <= 1024 && K >= 2048 ? 8 : 32;
+  return form == kDense && Nout <= 1024 && K >= 2048 ? 16 : 32;
 }
 
 // Outputs n0 .. n0 + count - 1 of head `head`, at most kWidth, rows first ..

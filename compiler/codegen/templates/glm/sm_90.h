@@ -96,6 +96,8 @@ typedef float CodeSums __attribute__((ext_vector_type(4)));
 
 inline constexpr int kCodeWords = 4;
 inline constexpr int kCodeTiles = 2;  // of 16 outputs
+inline constexpr int kCodeLoads = 8;  // under way at a time
+inline constexpr bool kEarlyScales = true;  // before the words are there
 
 // A lane's word along k, the first of its outputs, and the row whose columns it
 // brings.
@@ -108,6 +110,13 @@ GLM_FN int CodeSumOutput(int tile, int i) {
   return Lane() / 4 * 4 + 2 * tile + i / 2;
 }
 GLM_FN int CodeSumRow(int i) { return Lane() % 4 * 2 + i % 2; }
+
+// The outputs of a lane's sums are fours of neighbours: where four q begins, and
+// which of its outputs element i of a tile's sums is.
+inline constexpr int kCodeFours = 1;
+GLM_FN int CodeFourOutput(int) { return Lane() / 4 * 4; }
+GLM_FN constexpr int CodeFour(int, int) { return 0; }
+GLM_FN constexpr int CodeInFour(int tile, int i) { return 2 * tile + i / 2; }
 
 // Columns of a word from a row, in the order of the codes.
 GLM_FN Word4 CodeColumns(Word4 columns) {
