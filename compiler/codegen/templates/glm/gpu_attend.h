@@ -74,8 +74,7 @@ GLM_FN void AttendByTiles(int heads, QRow q_row, int tokens, Latent latent,
   constexpr int kWeights = 16 * kWeightStride;  // of one piece of a weight
   static_assert(kThreads == 16 * kChunk, "a head and a token a work-item");
   GLM_SHARED(uint16_t, rows, kChunk* Rows::kStride);
-  float* products = Scratch();  // [kWaves][kThreads]
-  static_assert(kWaves * kThreads <= kScratchFloats, "fits");
+  GLM_SHARED(float, products, kWaves* kThreads);
   GLM_SHARED(uint16_t, weights, 3 * kWeights);
   GLM_SHARED(float, kept, 16);
   const uint16_t* own = rows + Wave() * Rows::kColumns;
