@@ -5,7 +5,7 @@
 // are bf16 times a code; a group's scale multiplies its sum. All else is fp32.
 #pragma once
 
-#include "glm/gpu_dots.h"
+#include "glm/gpu_gemv.h"
 
 #ifdef GLM_GPU
 

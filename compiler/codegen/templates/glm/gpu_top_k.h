@@ -1,7 +1,7 @@
 // gpu_top_k.h - the k largest of a row on a GPU, by the exact rule of top_k.
 #pragma once
 
-#include "glm/gpu_dots.h"
+#include "glm/gpu_gemv.h"
 
 #ifdef GLM_GPU
 
