@@ -104,7 +104,8 @@ class StepRunner {
   virtual bool RunsAhead() const { return false; }
 
   // From now on the tokens of `slot` are chosen by `options`, after `tokens`,
-  // which penalties look at. Waits for what is enqueued and drops its tokens.
+  // which penalties look at. Waits for what is enqueued and drops its tokens,
+  // of all slots.
   //
   // Errors: kInvalidArgument; those of Step.
   virtual absl::Status BeginSampling(uint32_t slot,

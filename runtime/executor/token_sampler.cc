@@ -253,6 +253,12 @@ absl::Status TokenSampler::Enqueue(const BoundEntry& bound, const Memory& arena,
   }
   const int half = next_;
   const bool follows = inputs.ids.empty();
+  if (follows && sampled_ != bound.entry().sequences()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no ids, and the step before chose ", sampled_, " of ",
+                     bound.entry().sequences(), " tokens"));
+  }
+  sampled_ = 0;  // until all is enqueued
   WriteInputs(half, bound.entry(), inputs);
   if (graphs_) {
     auto& graph = captured_[{&bound, half, follows}];
@@ -270,6 +276,7 @@ absl::Status TokenSampler::Enqueue(const BoundEntry& bound, const Memory& arena,
   GLM_RETURN_IF_ERROR(queue_.Record(*halves_[half].done));
   next_ = 1 - half;
   ++waiting_;
+  sampled_ = bound.entry().logit_rows();
   return absl::OkStatus();
 }
 

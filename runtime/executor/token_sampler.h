@@ -100,6 +100,7 @@ class TokenSampler {
   std::map<GraphKey, std::unique_ptr<Graph>> captured_;
   int next_ = 0;     // the half of the next step
   int waiting_ = 0;  // steps enqueued and not taken
+  uint32_t sampled_ = 0;  // rows of the step enqueued last
 };
 
 }  // namespace glm

@@ -119,6 +119,10 @@ void ShortConv(LaunchCheck& l) {
   l.NumberIs(3, l.sequences(), "sequences");
   l.Input(4, l.Param(0), elements);
   l.DenseWeight(5, l.Param(1), Product({channels, kernel}));
+  // Blocks of 64 tokens after the first take the rows before theirs from x.
+  if (kernel == 0 || (kernel > 65 && l.tokens() > 64)) {
+    l.Fail(4, "a convolution of ", kernel, " rows");
+  }
   l.Slot(6, l.Param(0), Product({channels, std::max<uint64_t>(kernel, 1) - 1}));
   l.Output(8, l.Param(2), elements);
   const uint64_t columns = l.Param(5);

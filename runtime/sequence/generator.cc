@@ -257,7 +257,11 @@ absl::Status Generator::DecodeOnDevice(const GenerateOptions& options,
     if (!ahead) GLM_RETURN_IF_ERROR(EnqueueNext());
     history_.push_back(id);
     ++result.decode_steps;
-    if (end) return TakeToken().status();
+    if (end) {
+      // The answer is whole; only the state after it may be lost.
+      if (!TakeToken().ok()) Reset();
+      return absl::OkStatus();
+    }
   }
 }
 

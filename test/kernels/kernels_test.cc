@@ -123,6 +123,13 @@ TEST(Sinkhorn, Maps) {
         .Tensor(Memory(F32, batch.rows() * 25))
         .Check();
   }
+  // Nothing but the map keeps its sums from zero.
+  KernelCase("sinkhorn", balance_odd, balance_odd_params, {batch.rows()})
+      .Rows(batch)
+      .Tensor(batch.Poisoned(Random(F32, batch.rows() * 25, 2)))
+      .Real(0.0f)
+      .Tensor(Memory(F32, batch.rows() * 25))
+      .Check();
 }
 
 // ------------------------------------------------------------------ rowwise

@@ -36,11 +36,11 @@ TEST(StepBytes, TakeOffWhatAShortContextDoesNotReach) {
   const EntryInfo info = DescribeEntry(entry);
   const uint64_t full = info.weight_bytes + info.memory_bytes;
   // Four pools of 4 tokens in 256 bytes; 3 pools and 3 more tokens attended to,
-  // of 16 in 256 bytes.
+  // of 16 in 256 bytes, by two kernels.
   EXPECT_EQ(BytesAtContext(plan, entry, 16), full);
   EXPECT_EQ(BytesAtContext(plan, entry, 15), full - sequences * 64);
   EXPECT_EQ(BytesAtContext(plan, entry, 5),
-            full - sequences * 3 * 64 - rows * 10 * 16);
+            full - sequences * 3 * 64 - 2 * rows * 10 * 16);
 }
 
 TEST(CopyBandwidth, TakesWhatRoomThereIs) {

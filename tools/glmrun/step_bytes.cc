@@ -31,10 +31,12 @@ uint64_t Unreached(const plan::Plan& plan, const plan::Entry& entry,
     return entry.sequences() * row_bytes *
            (rows - std::min(rows, context / per_pool));
   }
-  if (op == "sparse_attention") {  // the chosen tokens of each row
+  const bool parts = op == "attention_parts";
+  if (op == "sparse_attention" || parts) {  // the chosen tokens of each row
     StateOf(plan, launch, 4, row_bytes);
-    const auto k = static_cast<uint64_t>(kernel.params()->Get(5));
-    const auto pool = static_cast<uint64_t>(kernel.params()->Get(6));
+    const uint32_t at = parts ? 4 : 5;
+    const auto k = static_cast<uint64_t>(kernel.params()->Get(at));
+    const auto pool = static_cast<uint64_t>(kernel.params()->Get(at + 1));
     const uint64_t tokens = k * pool + pool - 1;
     return launch.args()->Get(2)->value() * row_bytes *
            (tokens - std::min<uint64_t>(tokens, context));

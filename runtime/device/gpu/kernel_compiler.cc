@@ -37,7 +37,8 @@ std::string KernelInLog(std::string_view source, std::string_view log) {
     std::from_chars(log.data() + at, log.data() + log.size(), number);
     const std::string_view line = Line(source, number);
     for (const std::string_view macro :
-         {"GLM_KERNEL(", "GLM_ROWWISE(", "GLM_GROUP("}) {
+         {"GLM_KERNEL(", "GLM_ROWWISE(", "GLM_PAIRED(", "GLM_TILE(",
+          "GLM_GROUP("}) {
       if (!line.starts_with(macro)) continue;
       return std::string(
           line.substr(macro.size(), line.find(',') - macro.size()));

@@ -88,7 +88,7 @@ TEST(KernelCompiler, ErrorsComeWithTheKernelAndTheCompilersWords) {
       CompileKernels(compiler,
                      "// a template\n  Multiply();\n\n"
                      "GLM_KERNEL(Embed_1, 256, 6, x)\n"
-                     "GLM_KERNEL(LinearTile_1_0, 256, 6, y)\n",
+                     "GLM_TILE(LinearTile_1_0, 256, 6, (128), y)\n",
                      "gfx1100", "p.glmplan")
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

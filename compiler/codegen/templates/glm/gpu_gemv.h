@@ -167,9 +167,14 @@ GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
   constexpr int kAtOnce = 16 * kCodeTiles;
   constexpr int kLoads = int(CeilDiv(kWidth, kAtOnce));
   constexpr int kSteps = int(G / 8 / kCodeWords);  // of a group
-  constexpr int kTogether =
-      kSteps * kLoads > kCodeLoads ? kCodeLoads / kLoads : kSteps;
-  static_assert(kSteps % kTogether == 0, "a group is whole stretches");
+  // Of a stretch: as many as may be under way and divide the group's.
+  constexpr int kTogether = [] {
+    int most = 1;
+    for (int i = 2; i <= kSteps && i * kLoads <= kCodeLoads; ++i) {
+      if (kSteps % i == 0) most = i;
+    }
+    return most;
+  }();
   constexpr int kStretches = kSteps / kTogether;  // of a group
   constexpr int kSums = sizeof(CodeSums) / sizeof(float);
   const void* x = x_row(Least(CodeRow(), rows - 1));

@@ -253,10 +253,10 @@ template <int XT, int64_t K, class Weight>
 inline constexpr bool kProductFits =
     XT == BF16 && StagedWeight<Weight, K>::kFits;
 
-template <class Weight>
+template <class Weight, int64_t K>
 inline constexpr bool kContiguous = false;
-template <int64_t RS>
-inline constexpr bool kContiguous<DenseWeight<BF16, RS, 1>> = true;
+template <int64_t K>
+inline constexpr bool kContiguous<DenseWeight<BF16, K, 1>, K> = true;
 
 // Shared memory of the stages: all that a kernel may have where a tile of 128
 // rows leaves two stages only.
@@ -268,7 +268,7 @@ template <int OT, int64_t K, int kRows, bool kEven, class Weight, class Has,
 GLM_FN void AlignedProduct(const Weight& weight, int64_t n0, int64_t count,
                            int64_t rows, Has has, XRow x_row, YRow y_row) {
   const auto exists = [&](int r) { return r < rows && has(r); };
-  if constexpr (kRows == 16 && kContiguous<Weight>) {
+  if constexpr (kRows == 16 && kContiguous<Weight, K>) {
     NarrowProduct<OT, K, kEven>(weight, n0, count, exists, x_row, y_row);
   } else {
     using W = StagedWeight<Weight, K>;

@@ -26,10 +26,11 @@ GLM_FN void BalanceInWave(const float* z, float eps, float* comb) {
   constexpr int kRows = kWide / kHigh;  // of a lane: i = high * kRows + r
   static_assert(n <= 8, "a column of the map in one wave");
   const int j = Lane() % kWide, high = Lane() / kWide % kHigh;
+  const auto inside = [&](int r) { return high * kRows + r < n && j < n; };
   float c[kRows];
   GLM_UNROLL for (int r = 0; r < kRows; ++r) {
     const int i = high * kRows + r;
-    const bool one = i < n && j < n;
+    const bool one = inside(r);
     // No maximum is needed of what is not there; all lanes of a row agree.
     float most = one ? z[i * n + j] : -__builtin_inff();
     if constexpr (kWide >= 2) most = Max(most, Exchange<1>(most));
@@ -43,13 +44,16 @@ GLM_FN void BalanceInWave(const float* z, float eps, float* comb) {
     float sum = c[0];
     GLM_UNROLL for (int r = 1; r < kRows; ++r) sum += c[r];
     sum = SumAcross<kHigh, kWide>(sum) + eps;
-    GLM_UNROLL for (int r = 0; r < kRows; ++r) c[r] /= sum;
+    GLM_UNROLL for (int r = 0; r < kRows; ++r) {
+      c[r] = inside(r) ? c[r] / sum : 0.0f;
+    }
   };
   columns();
 #pragma nounroll
   for (int64_t pass = 1; pass < iterations; ++pass) {
     GLM_UNROLL for (int r = 0; r < kRows; ++r) {
-      c[r] /= SumAcross<kWide, 1>(c[r]) + eps;
+      const float sum = SumAcross<kWide, 1>(c[r]) + eps;
+      c[r] = inside(r) ? c[r] / sum : 0.0f;
     }
     columns();
   }

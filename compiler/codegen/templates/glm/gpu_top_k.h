@@ -209,7 +209,7 @@ GLM_FN uint32_t KeyOfMany(const float* scores, int64_t n, int64_t k,
 // Scores of which each is compared with every other.
 inline constexpr int kRanked = 2 * kThreads;
 
-// The same for n <= kRanked: an item's place is the number of items before it.
+// SelectTopK for n <= kRanked: an item's place is the number of items before it.
 template <int64_t k>
 GLM_FN void RankTopK(const float* scores, int64_t n, int32_t* ids) {
   typedef uint32_t Key4 __attribute__((ext_vector_type(4)));
@@ -261,9 +261,15 @@ GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
   constexpr bool kLong = 2 <= kEach && kEach <= 4;
   constexpr int kItems = kLong ? 2 * kPlaces : kPlaces;
   constexpr int kLast = 2 * kItems;  // after the items
-  static_assert(kLast + kItems <= kScratchFloats, "fits");
-  uint64_t* items = reinterpret_cast<uint64_t*>(Scratch());
-  int32_t* last = reinterpret_cast<int32_t*>(Scratch() + kLast);
+  constexpr bool kFits = kLast + kItems <= kScratchFloats;
+  GLM_SHARED(uint64_t, own_items, kFits ? 1 : kItems);
+  GLM_SHARED(int32_t, own_last, kFits ? 1 : kItems);
+  uint64_t* items = own_items;
+  int32_t* last = own_last;
+  if constexpr (kFits) {
+    items = reinterpret_cast<uint64_t*>(Scratch());
+    last = reinterpret_cast<int32_t*>(Scratch() + kLast);
+  }
   GLM_SHARED(int, count, 1);
   if constexpr (kLong) {
     if (n >= 4 * kItems) {

@@ -85,6 +85,11 @@ template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base,
           class Block>
 GLM_FN void HeadLinear(Block& block, const Args& args) {
+  // Rows, or columns, that are whole pieces of 16 bytes begin with one.
+  constexpr bool kPieces = (k_stride == 1 ? K : k_stride) % 8 == 0;
+  static_assert(!kPieces || (base % 8 == 0 && head_stride % 8 == 0 &&
+                             (k_stride != 1 || n_stride % 8 == 0)),
+                "heads are aligned as their rows are");
   const DenseWeight<WT, n_stride, k_stride> weight = {
       At<WT>(args.Pointer(4), base + block.y * head_stride)};
   const int64_t n0 = block.x * 64;

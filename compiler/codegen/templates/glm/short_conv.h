@@ -19,6 +19,7 @@ template <int XT, int WT, int OT, int64_t C, int64_t kernel, int64_t columns,
 GLM_FN void ShortConv(Block& block, const Args& args) {
   constexpr int64_t kChannels = CeilDiv(C, columns);
   constexpr int64_t kPast = kernel - 1;
+  static_assert(kPast <= kConvTokens, "rows before a block's are x's");
   const Sequences sequences(args);
   const int64_t sequence = block.y;
   const int64_t length = sequences.Length(sequence);
