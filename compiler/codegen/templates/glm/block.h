@@ -7,7 +7,8 @@
 //   host.h     a block is one call on one core, and `Each` is a loop that the
 //              compiler vectorises. A barrier is the end of a loop.
 //   gpu.h      a block is a workgroup of 256 work-items, over which Each
-//              spreads its indices; what differs by maker is in gfx1201.h and sm_90.h.
+//              spreads its indices; what differs by maker is in gfx1201.h
+//              and sm_90.h.
 //
 //   Block                    position .x .y .z in the grid
 //   Args                     the 8-byte arguments of docs/spec/kernels.md
@@ -16,7 +17,7 @@
 //   Row<N>                   N floats spread over the block, `row[slot]`
 //   Each<N>(block, f)        f(i, slot) for i in [0, N); a barrier at the end
 //   Each(block, n, f)        f(i), n known at run time
-//   EachOf<N>(block, n, f)   f(row, i), rows 0 .. n - 1, i in [0, N), in one loop
+//   EachOf<N>(block, n, f)   f(row, i), rows 0 .. n - 1, i in [0, N), one loop
 //   Stage<M, N>(block, load, store)  store(i, j, load(i, j)) for a matrix
 //                            [M, N]; loads of a GPU are under way together
 //   Sum<N>, Max<N>(block, f) reduction of f(i, slot), the same for all; Max
@@ -44,11 +45,11 @@
 //   GLM_KERNEL(name, threads, arg_count, body<params...>)   the entry point
 //   GLM_ROWWISE(name, threads, arg_count, body)   the same of a rowwise kernel,
 //                            with the registers of many blocks a unit
-//   GLM_MEMBER               stands before a function that groups call for a block
+//   GLM_MEMBER               stands before a function that groups call
 //   GLM_PAIRED(name, threads, arg_count, body)   the same of a kernel whose two
 //                            blocks a unit work while the other waits
-//   GLM_TILE(name, threads, arg_count, rows, body)   the same of a tile's product
-//                            (matrix.h), by the rows of the tile
+//   GLM_TILE(name, threads, arg_count, rows, body)   the same of a product's
+//                            tile (matrix.h), by its rows
 //   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
 //                            of which `waiting` blocks wait (phases.h)
 //

@@ -55,14 +55,15 @@ GLM_FN void DeltaRuleChunk(Block& block, const Args& args) {
   // 1. The block's columns of the state.
   constexpr int64_t kRows = kLaneRows<D, kColumns>;
   LaneMatrix<D, kColumns> matrix;
-  EachLanes<D, kColumns>(block, [&](int64_t v0, int64_t count, int64_t d0) GLM_INLINE {
-    Lanes* s = matrix.At(v0);
-    const int64_t some = columns_at(v0, count);
-    GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
-      s[d] =
-          fresh ? Lanes(0.0f) : LoadLanes<F32>(state, (d0 + d) * Dv + v0, some);
-    }
-  });
+  EachLanes<D, kColumns>(
+      block, [&](int64_t v0, int64_t count, int64_t d0) GLM_INLINE {
+        Lanes* s = matrix.At(v0);
+        const int64_t some = columns_at(v0, count);
+        GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+          s[d] = fresh ? Lanes(0.0f)
+                       : LoadLanes<F32>(state, (d0 + d) * Dv + v0, some);
+        }
+      });
 
   // value: v, then o in its place, in rows of whole Lanes.
   constexpr int64_t kStride = CeilDiv(kColumns, kLanes) * kLanes;
@@ -120,7 +121,8 @@ GLM_FN void DeltaRuleChunk(Block& block, const Args& args) {
       whole[d] = product;
     });
 
-    EachLanes<D, kColumns>(block, [&](int64_t v0, int64_t count, int64_t d0) GLM_INLINE {
+    EachLanes<D, kColumns>(block, [&](int64_t v0, int64_t count,
+                                      int64_t d0) GLM_INLINE {
       Lanes* s = matrix.At(v0);
       Lanes delta[kChunk];
       // sums[x] = S^T rows_(i + x).
@@ -193,13 +195,14 @@ GLM_FN void DeltaRuleChunk(Block& block, const Args& args) {
   }
 
   // 8. The state for the next step.
-  EachLanes<D, kColumns>(block, [&](int64_t v0, int64_t count, int64_t d0) GLM_INLINE {
-    const Lanes* s = matrix.At(v0);
-    const int64_t some = columns_at(v0, count);
-    GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
-      StoreLanes<F32>(state, (d0 + d) * Dv + v0, some, s[d]);
-    }
-  });
+  EachLanes<D, kColumns>(
+      block, [&](int64_t v0, int64_t count, int64_t d0) GLM_INLINE {
+        const Lanes* s = matrix.At(v0);
+        const int64_t some = columns_at(v0, count);
+        GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
+          StoreLanes<F32>(state, (d0 + d) * Dv + v0, some, s[d]);
+        }
+      });
 }
 
 }  // namespace glm::kernel

@@ -87,8 +87,7 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
         };
         Product<XT, OT, K, kRows, Nout % 2 == 0, true>(
             block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0,
-            count, rows, has,
-            [&](int64_t r) { return At<XT>(x, row(r) * K); },
+            count, rows, has, [&](int64_t r) { return At<XT>(x, row(r) * K); },
             [&](int64_t r) { return At<OT>(y, chosen[r] * Nout + n0); });
         if (expert != 0) return;
         for (int64_t r = 0; r < rows; ++r) {

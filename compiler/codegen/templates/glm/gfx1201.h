@@ -140,14 +140,15 @@ GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
 // ----------------------------------------------------------------- int4 codes
 //
 // A wave multiplies kCodeWords words along k of 4 outputs a lane with 8 rows of
-// bf16 (WMMA has room for 16). A word's columns are a lane's part of an operand.
+// bf16 (WMMA has room for 16). A word's columns are a lane's part of an
+// operand.
 
 typedef uint32_t Word4 __attribute__((ext_vector_type(4)));
 typedef TileSums CodeSums;
 
 inline constexpr int kCodeWords = 2;
-inline constexpr int kCodeTiles = 4;  // of 16 outputs
-inline constexpr int kCodeLoads = 2;  // under way at a time
+inline constexpr int kCodeTiles = 4;         // of 16 outputs
+inline constexpr int kCodeLoads = 2;         // under way at a time
 inline constexpr bool kEarlyScales = false;  // no registers for them
 
 // A lane's word along k, the first of its outputs, and the row whose columns it
@@ -162,8 +163,8 @@ GLM_FN int CodeSumOutput(int tile, int i) {
 }
 GLM_FN int CodeSumRow(int) { return Lane() % 16; }
 
-// The outputs of a lane's sums are fours of neighbours: where four q begins, and
-// which of its outputs element i of a tile's sums is.
+// The outputs of a lane's sums are fours of neighbours: where four q begins,
+// and which of its outputs element i of a tile's sums is.
 inline constexpr int kCodeFours = 8;
 GLM_FN int CodeFourOutput(int q) { return 4 * (Lane() / 16 * 8 + q); }
 GLM_FN constexpr int CodeFour(int, int i) { return i; }

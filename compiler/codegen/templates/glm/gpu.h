@@ -330,18 +330,18 @@ inline constexpr int64_t kLaneSums = 2;
   GLM_ENTRY(name, threads, arg_count, 2, __VA_ARGS__)
 #define GLM_TILE(name, threads, arg_count, rows, ...) \
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_TILE(rows), __VA_ARGS__)
-#define GLM_GROUP(name, threads, arg_count, waiting, ...)             \
-  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting), \
-            __VA_ARGS__)
+#define GLM_GROUP(name, threads, arg_count, waiting, ...) \
+  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting), __VA_ARGS__)
 
-#define GLM_ENTRY(name, threads, arg_count, blocks, ...)                      \
-  static_assert(threads == ::glm::kernel::kThreads, "one size of block");     \
-  extern "C" __attribute__((global)) GLM_WORK_ITEMS(threads, blocks) void name( \
-      const ::glm::kernel::Words<arg_count> words) {                          \
-    const ::glm::kernel::Args args{::glm::kernel::Arguments(words.words)};    \
+#define GLM_ENTRY(name, threads, arg_count, blocks, ...)                       \
+  static_assert(threads == ::glm::kernel::kThreads, "one size of block");      \
+  extern "C" __attribute__((global)) GLM_WORK_ITEMS(                           \
+      threads,                                                                 \
+      blocks) void name(const ::glm::kernel::Words<arg_count> words) {         \
+    const ::glm::kernel::Args args{::glm::kernel::Arguments(words.words)};     \
     ::glm::kernel::Block block{::glm::kernel::GridX(), ::glm::kernel::GridY(), \
-                               ::glm::kernel::GridZ()};                       \
-    __VA_ARGS__(block, args);                                                 \
+                               ::glm::kernel::GridZ()};                        \
+    __VA_ARGS__(block, args);                                                  \
   }
 
 #endif  // GLM_GPU

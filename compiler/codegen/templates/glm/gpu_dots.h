@@ -32,8 +32,8 @@ GLM_FN V LoadVector(const void* memory, int64_t index) {
   }
 }
 
-// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known to
-// cut no vector, and rows of such a length keep all vectors aligned.
+// The same; elements from `n` on are 0 and are not read. kWhole: `n` is known
+// to cut no vector, and rows of such a length keep all vectors aligned.
 template <int DType, class V, bool kWhole>
 GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
   constexpr int kCount = sizeof(V) / sizeof(float);

@@ -1,4 +1,5 @@
-// gpu_gemv.h - few rows times a tile of a weight on a GPU, by the weight's form.
+// gpu_gemv.h - few rows times a tile of a weight on a GPU, by the weight's
+// form.
 #pragma once
 
 #include "glm/gpu_dots.h"
@@ -184,7 +185,7 @@ GLM_FN void GemvOfCodes(const Gptq4Weight<N, K, G>& weight, int64_t n0,
     return (s / kStretches * kWaves + Wave()) * (G / 8) +
            s % kStretches * kTogether * kCodeWords;
   };
-  const auto load = [&](int64_t s, Word4 (&word)[kTogether][kLoads]) {
+  const auto load = [&](int64_t s, Word4(&word)[kTogether][kLoads]) {
     GLM_UNROLL for (int i = 0; i < kTogether; ++i) {
       GLM_UNROLL for (int l = 0; l < kLoads; ++l) {
         word[i][l] = 0u;
@@ -264,8 +265,8 @@ template <int XT, int64_t K, int64_t N, int64_t G>
 inline constexpr bool kGemvOfCodes =
     XT == BF16 && N % 4 == 0 && K % G == 0 && G % (8 * kCodeWords) == 0;
 
-template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t N, int64_t G,
-          class XRow, class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t N,
+          int64_t G, class XRow, class Out>
 GLM_FN void Gemv(Block&, const Gptq4Weight<N, K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;
@@ -343,8 +344,8 @@ GLM_FN Bytes<kCount> RowCodes(const int8_t* row, int64_t k) {
 
 // A wave takes O outputs at a time; its lanes share the columns, 16 each, or 8
 // where many rows need the registers. These have one scale.
-template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;

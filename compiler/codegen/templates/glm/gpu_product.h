@@ -2,8 +2,8 @@
 // of a weight on the matrix units of a GPU.
 //
 // Operands stream through stages of shared memory (gpu_stages.h), 32 columns at
-// a time. A group's scale multiplies its sum. 8 waves share the tile: 2 by rows,
-// 4 by outputs.
+// a time. A group's scale multiplies its sum. 8 waves share the tile: 2 by
+// rows, 4 by outputs.
 //
 // It is for what is aligned: bf16 rows of a multiple of 8 columns from
 // addresses of a multiple of 16 bytes, and weights alike. Arena and weights are
@@ -120,8 +120,8 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
           GLM_UNROLL for (int j = 0; j < kN; ++j) {
             Pieces b;
             GLM_UNROLL for (int i = 0; i < kPieces; ++i) {
-              b.of[i] = W::At(stage + X::kBytes, out0 + j * 16 + PieceRow(i),
-                              chunk);
+              b.of[i] =
+                  W::At(stage + X::kBytes, out0 + j * 16 + PieceRow(i), chunk);
             }
             GLM_UNROLL for (int m = 0; m < kM; ++m) {
               MultiplyPieces(kParts ? part[m][j] : sums[m][j], a[m], b);
@@ -139,8 +139,8 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
                   if constexpr (W::kGroup == 0) {
                     sums[m][j][i] += part[m][j][i];
                   } else {
-                    sums[m][j][i] += Half(scale[j][c / 2], c % 2) *
-                                     part[m][j][i];
+                    sums[m][j][i] +=
+                        Half(scale[j][c / 2], c % 2) * part[m][j][i];
                   }
                 }
               }
@@ -195,8 +195,8 @@ GLM_FN void NarrowProduct(const Weight& weight, int64_t n0, int64_t count,
     Pieces a[kFlying][kRounds], b[kFlying][kRounds][kN];
     GLM_UNROLL for (int s = 0; s < kFlying; ++s) {
       GLM_UNROLL for (int round = 0; round < kRounds; ++round) {
-        const int64_t k = (step + s * kWaves) * kStageColumns +
-                          PieceChunk(round) * 8;
+        const int64_t k =
+            (step + s * kWaves) * kStageColumns + PieceChunk(round) * 8;
         const bool columns = kRest == 0 || k < K;
         GLM_UNROLL for (int i = 0; i < kPieces; ++i) {
           a[s][round].of[i] = uint16_t(0);

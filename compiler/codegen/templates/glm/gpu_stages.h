@@ -51,8 +51,8 @@ struct StagedRows {
     GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
       const int r = Index(i) / 4 % kRows;
       inside[i] = has(r);
-      from[i] = static_cast<const char*>(row(inside[i] ? r : 0)) +
-                Index(i) % 4 * 16;
+      from[i] =
+          static_cast<const char*>(row(inside[i] ? r : 0)) + Index(i) % 4 * 16;
     }
   }
   GLM_FN static int Index(int i) { return Thread() + i * kThreads; }
@@ -82,11 +82,11 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K>
 
   GLM_FN StagedWeight(const DenseWeight<BF16, RS, CS>& weight, int64_t n0,
                       int64_t count)
-      : StagedRows<kTileOutputs, K>(
-            [&](int n) { return n < count; },
-            [&](int n) {
-              return glm::kernel::At<BF16>(weight.data, (n0 + n) * RS);
-            }) {}
+      : StagedRows<kTileOutputs, K>([&](int n) { return n < count; },
+                                    [&](int n) {
+                                      return glm::kernel::At<BF16>(
+                                          weight.data, (n0 + n) * RS);
+                                    }) {}
 };
 
 // Neighbours along the outputs, of which there are whole eights: a stage is
@@ -114,8 +114,8 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K> {
             inside && (K % kStageColumns == 0 || skipped + k < K)};
   }
   GLM_FN static Piece At(const char* stage, int n, int chunk) {
-    const uint16_t* at = reinterpret_cast<const uint16_t*>(stage) +
-                         chunk * 8 * kTileOutputs + n;
+    const uint16_t* at =
+        reinterpret_cast<const uint16_t*>(stage) + chunk * 8 * kTileOutputs + n;
     Piece v;
     GLM_UNROLL for (int i = 0; i < 8; ++i) v[i] = at[i * kTileOutputs];
     return v;
@@ -169,8 +169,8 @@ struct StagedWeight<Int8Weight<Columns, G>, K> {
 
   GLM_FN StagedWeight(const Int8Weight<Columns, G>& weight, int64_t n0,
                       int64_t count)
-      : from(weight.codes +
-             (n0 + Least(Thread() / 2, count - 1)) * K + Thread() % 2 * 16),
+      : from(weight.codes + (n0 + Least(Thread() / 2, count - 1)) * K +
+             Thread() % 2 * 16),
         inside(Thread() / 2 < count) {}
   GLM_FN Copy16 Copy(int, int step) const {
     const int64_t k = int64_t(step) * kStageColumns;

@@ -209,7 +209,8 @@ GLM_FN uint32_t KeyOfMany(const float* scores, int64_t n, int64_t k,
 // Scores of which each is compared with every other.
 inline constexpr int kRanked = 2 * kThreads;
 
-// SelectTopK for n <= kRanked: an item's place is the number of items before it.
+// SelectTopK for n <= kRanked: an item's place is the number of items before
+// it.
 template <int64_t k>
 GLM_FN void RankTopK(const float* scores, int64_t n, int32_t* ids) {
   typedef uint32_t Key4 __attribute__((ext_vector_type(4)));

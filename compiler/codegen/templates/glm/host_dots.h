@@ -40,8 +40,8 @@ GLM_FN void SumLanesOf(const Vector* v, float* sums) {
     Vector left[kLeft];
 #pragma unroll
     for (int i = 0; i < kLeft; ++i) {
-      left[i] = AddHalves<G>(v[2 * i], v[N > 1 ? 2 * i + 1 : 0],
-                             kIndices<kVector>);
+      left[i] =
+          AddHalves<G>(v[2 * i], v[N > 1 ? 2 * i + 1 : 0], kIndices<kVector>);
     }
     SumLanesOf<kLeft, G / 2, kAll>(left, sums);
   } else {
@@ -291,8 +291,8 @@ GLM_SHARED_CODE void BytesBlock(int64_t k, int64_t group, const void* const* x,
 
 // --------------------------------------------------------------------- Gemv
 
-template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G, class XRow,
-          class Out>
+template <int XT, int64_t K, int64_t kWidth, int64_t kMost, int64_t G,
+          class XRow, class Out>
 GLM_FN void Gemv(Block&, const Int8Weight<K, G>& weight, int64_t n0,
                  int64_t count, int64_t rows, XRow x_row, Out out) {
   if (rows <= 0) return;

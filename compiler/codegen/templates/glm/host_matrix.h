@@ -11,10 +11,10 @@
 
 namespace glm::kernel {
 
-inline constexpr int64_t kTileN = 64;      // outputs
+inline constexpr int64_t kTileN = 64;         // outputs
 inline constexpr int64_t kTileOutputs = 128;  // of a Product
-inline constexpr int64_t kTileK = 256;     // columns unpacked at a time
-inline constexpr int64_t kTileRows = 128;  // rows that one unpacking serves
+inline constexpr int64_t kTileK = 256;        // columns unpacked at a time
+inline constexpr int64_t kTileRows = 128;     // rows that one unpacking serves
 inline constexpr int kMicroRows = 6;
 inline constexpr int kMicroVectors = kVector == 16 ? 4 : 2;
 

@@ -133,8 +133,8 @@ GLM_FN void HeadLinearTile(Block& block, const Args& args) {
   const DenseWeight<WT, n_stride, k_stride> weight = {
       At<WT>(args.Pointer(4), base + block.z * head_stride)};
   // Neighbours along the outputs are read 8 at a time.
-  constexpr bool kAligned = base % 8 == 0 && head_stride % 8 == 0 &&
-                            (k_stride == 1 || Nout % 8 == 0);
+  constexpr bool kAligned =
+      base % 8 == 0 && head_stride % 8 == 0 && (k_stride == 1 || Nout % 8 == 0);
   LinearTileRows<XT, OT, H, Nout, K, kTileRows, kAligned>(
       block, args, weight, block.z, block.y * kTileOutputs,
       block.x * kTileRows);

@@ -45,7 +45,8 @@ GLM_FN void Multiply(Block& block, const Weight& weight, int64_t n0,
                      int64_t count, int64_t rows, XRow x_row, Out out) {
   static_assert(kMost <= kTileRows, "one tile of rows");
   if (kMost <= kGemvRows || rows <= kGemvRows) {
-    Gemv<XT, K, kWidth, Least(kMost, kGemvRows)>(block, weight, n0, count, rows, x_row, out);
+    Gemv<XT, K, kWidth, Least(kMost, kGemvRows)>(block, weight, n0, count, rows,
+                                                 x_row, out);
   } else if constexpr (kMost > kGemvRows) {
     TileMatmul<XT, K>(block, weight, n0, count, rows, x_row, out);
   }

@@ -92,10 +92,9 @@ GLM_FN void EachPart(Block&, int64_t r, int64_t x, Body body) {
   for (int64_t i = 0; i < kHigh; ++i) {
     for (int64_t j = 0; j < kWide; ++j) {
       const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide + j);
-      BlockOfRows<kMost> of{
-          {int64_t(number % uint32_t(kX)),
-           int64_t(number / uint32_t(kX) % uint32_t(kY)),
-           int64_t(number / uint32_t(kX) / uint32_t(kY))}};
+      BlockOfRows<kMost> of{{int64_t(number % uint32_t(kX)),
+                             int64_t(number / uint32_t(kX) % uint32_t(kY)),
+                             int64_t(number / uint32_t(kX) / uint32_t(kY))}};
       body(of);
       PartEnd();
     }
@@ -109,9 +108,10 @@ GLM_FN void WidePart(Block&, int64_t r, int64_t x, Body body) {
   static_assert(kX % kWide == 0, "neighbours of one row of the grid");
   for (int64_t i = 0; i < kHigh; ++i) {
     const uint32_t number = uint32_t((r * kHigh + i) * kAll + x * kWide);
-    BlockOfRows<kMost, kWide> of{{int64_t(number % uint32_t(kX)),
-                                  int64_t(number / uint32_t(kX) % uint32_t(kY)),
-                                  int64_t(number / uint32_t(kX) / uint32_t(kY))}};
+    BlockOfRows<kMost, kWide> of{
+        {int64_t(number % uint32_t(kX)),
+         int64_t(number / uint32_t(kX) % uint32_t(kY)),
+         int64_t(number / uint32_t(kX) / uint32_t(kY))}};
     body(of);
     PartEnd();
   }

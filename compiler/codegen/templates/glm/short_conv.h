@@ -40,8 +40,7 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
     Each(block, count, [&](int64_t c) {
       float window[kernel];
       GLM_UNROLL for (int64_t j = 0; j < kPast; ++j) {
-        window[j] =
-            first_token ? 0.0f : Load<XT>(state, (c0 + c) * kPast + j);
+        window[j] = first_token ? 0.0f : Load<XT>(state, (c0 + c) * kPast + j);
       }
       window[kPast] = Load<XT>(x, c);
       float sum = 0.0f;

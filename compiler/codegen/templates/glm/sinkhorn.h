@@ -17,7 +17,8 @@ GLM_FN void BalanceAlone(const float* z, float eps, float* comb) {
     float most = z[i * n];
     GLM_UNROLL for (int64_t j = 1; j < n; ++j) most = Max(most, z[i * n + j]);
     float sum = 0.0f;
-    GLM_UNROLL for (int64_t j = 0; j < n; ++j) sum += c[i][j] = Exp(z[i * n + j] - most);
+    GLM_UNROLL for (int64_t j = 0; j < n; ++j) sum += c[i][j] =
+        Exp(z[i * n + j] - most);
     GLM_UNROLL for (int64_t j = 0; j < n; ++j) c[i][j] = c[i][j] / sum + eps;
   }
 

@@ -95,8 +95,8 @@ typedef uint32_t Word4 __attribute__((ext_vector_type(4)));
 typedef float CodeSums __attribute__((ext_vector_type(4)));
 
 inline constexpr int kCodeWords = 4;
-inline constexpr int kCodeTiles = 2;  // of 16 outputs
-inline constexpr int kCodeLoads = 8;  // under way at a time
+inline constexpr int kCodeTiles = 2;        // of 16 outputs
+inline constexpr int kCodeLoads = 8;        // under way at a time
 inline constexpr bool kEarlyScales = true;  // before the words are there
 
 // A lane's word along k, the first of its outputs, and the row whose columns it
@@ -111,8 +111,8 @@ GLM_FN int CodeSumOutput(int tile, int i) {
 }
 GLM_FN int CodeSumRow(int i) { return Lane() % 4 * 2 + i % 2; }
 
-// The outputs of a lane's sums are fours of neighbours: where four q begins, and
-// which of its outputs element i of a tile's sums is.
+// The outputs of a lane's sums are fours of neighbours: where four q begins,
+// and which of its outputs element i of a tile's sums is.
 inline constexpr int kCodeFours = 1;
 GLM_FN int CodeFourOutput(int) { return Lane() / 4 * 4; }
 GLM_FN constexpr int CodeFour(int, int) { return 0; }
