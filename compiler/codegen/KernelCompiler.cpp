@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -181,6 +182,31 @@ Expected<CodeTarget> CodeTarget::parse(StringRef text) {
   return CodeTarget{name.str(), isa.str()};
 }
 
+/// What ends a file of the cache: a power cut or a full disk may have cut it.
+static std::string checksum(StringRef code) {
+  uint64_t hash = llvm::xxh3_64bits(llvm::arrayRefFromStringRef(code));
+  std::string text(sizeof(hash), '\0');
+  llvm::support::endian::write64le(text.data(), hash);
+  return text;
+}
+
+/// The code of a whole file of the cache; nothing when there is none, and it is
+/// compiled anew.
+static std::optional<std::string> cachedCode(const llvm::Twine &path) {
+  Expected<std::string> file = readFile(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return std::nullopt;
+  }
+  StringRef code = *file;
+  if (code.size() <= sizeof(uint64_t))
+    return std::nullopt;
+  code = code.drop_back(sizeof(uint64_t));
+  if (!StringRef(*file).ends_with(checksum(code)))
+    return std::nullopt;
+  return code.str();
+}
+
 /// The code object, from the cache or compiled.
 static Expected<std::string> produceKernels(const std::vector<KernelSource> &sources,
                                             const CodeTarget &target,
@@ -205,8 +231,8 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
     auto hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(key));
     llvm::sys::path::append(cached, llvm::utohexstr(hash.high64) +
                                         llvm::utohexstr(hash.low64) + ".code");
-    if (llvm::sys::fs::exists(cached))
-      return readFile(cached);
+    if (std::optional<std::string> code = cachedCode(cached))
+      return *code;
   }
 
   llvm::SmallString<256> dir;
@@ -263,7 +289,7 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
     llvm::SmallString<256> fresh(cached);
     fresh += "." + std::to_string(llvm::sys::Process::getProcessId());
     if (!llvm::sys::fs::create_directories(llvm::sys::path::parent_path(cached))) {
-      if (Error e = writeFile(fresh, *bytes)) {
+      if (Error e = writeFile(fresh, *bytes + checksum(*bytes))) {
         llvm::consumeError(std::move(e));
         llvm::sys::fs::remove(fresh);
       } else

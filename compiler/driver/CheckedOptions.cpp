@@ -80,6 +80,9 @@ Expected<glm53::BuildOptions> driver::checkSizes(const DriverOptions &options,
   int64_t context = options.maxContext;
   if (context == 0)
     context = std::min(limit, kDefaultContext);
+  if (limit < pool)
+    return fail("config.json: max_position_embeddings = " + Twine(limit) +
+                ": expected at least index_kpool = " + Twine(pool));
   if (context < pool || context > limit)
     return usageError("--max-context " + Twine(context) + ": the model takes " +
                       Twine(pool) + " to " + Twine(limit) + " tokens");

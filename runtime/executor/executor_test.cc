@@ -490,6 +490,9 @@ TEST_P(ExecutorTest, StepsFollowOnTokensThatNobodyHasTaken) {
   EXPECT_TRUE(e.Samples(kPrefill));
   ASSERT_TRUE(e.BeginSampling(1, {.seed = 5}, {}).ok());
   const std::vector<int32_t> ids = {1, 2, 3, 0}, none, row = {0}, last = {2};
+  EXPECT_EQ(e.Enqueue(kDecode, Inputs(none, {{1, 0, 1}}, row)).code(),
+            absl::StatusCode::kFailedPrecondition)
+      << "no step whose token could follow";
   ASSERT_TRUE(e.Enqueue(kPrefill, Inputs(ids, {{1, 0, 3}}, last)).ok());
   // The last token is the 12th: 8, 9, ... modulo 8.
   for (uint32_t position = 3; position < 12; ++position) {

@@ -37,7 +37,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 constexpr char kFooter[] =
     "Examples:\n"
     "  glmrun generate model.glmplan --prompt \"Once upon a time\" --greedy\n"
-    "  glmrun generate model.glmplan --chat \"Why is the sky blue?\" --json\n"
+    "  glmrun generate model.glmplan --chat \"What is the capital of France?\" --json\n"
     "  glmrun chat model.glmplan\n"
     "  glmrun bench model.glmplan --profile\n"
     "  glmrun inspect model.glmplan\n"
