@@ -25,6 +25,43 @@ using namespace glm::passes;
 
 namespace {
 
+/// The levels of grids met so far, by what they touch: one for all that read a
+/// value, one for all that wrote it, one for all that used a state.
+class Met {
+public:
+  /// f(level) of those whose order with a grid that touches `t` matters.
+  template <class F> void each(const Touched &t, F f) {
+    auto visit = [&](auto &map, auto key) {
+      if (auto it = map.find(key); it != map.end())
+        f(it->second);
+    };
+    for (Value v : t.reads)
+      visit(written, v);
+    for (Value v : t.writes)
+      visit(written, v), visit(read, v);
+    for (Attribute s : t.states)
+      visit(used, s);
+  }
+
+  /// A grid of `level`; join(met) is the level of it and others together.
+  template <class Join> void add(const Touched &t, Join join, int64_t level) {
+    auto note = [&](auto &map, auto key) {
+      auto [it, fresh] = map.try_emplace(key, level);
+      it->second = join(it->second);
+    };
+    for (Value v : t.reads)
+      note(read, v);
+    for (Value v : t.writes)
+      note(written, v);
+    for (Attribute s : t.states)
+      note(used, s);
+  }
+
+private:
+  DenseMap<Value, int64_t> written, read;
+  DenseMap<Attribute, int64_t> used;
+};
+
 struct FuseSiblings final : passes::impl::FuseSiblingsPassBase<FuseSiblings> {
   using FuseSiblingsPassBase::FuseSiblingsPassBase;
 
@@ -93,23 +130,12 @@ private:
     std::map<int64_t, int64_t> blocks;
     for (auto [grid, level] : llvm::zip(grids, levels))
       blocks[level] += blocksOf(grid);
-    // The lowest level of later grids that read or write a value, use a state.
-    DenseMap<Value, int64_t> written, read;
-    DenseMap<Attribute, int64_t> used;
+    Met later;
     for (size_t i = grids.size(); i-- > 0;) {
       Touched t = Touched::of(grids[i]);
       constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
       int64_t bound = kNever;
-      auto before = [&](auto &map, auto key) {
-        if (auto it = map.find(key); it != map.end())
-          bound = std::min(bound, it->second - 1);
-      };
-      for (Value v : t.reads)
-        before(written, v);
-      for (Value v : t.writes)
-        before(written, v), before(read, v);
-      for (Attribute s : t.states)
-        before(used, s);
+      later.each(t, [&](int64_t level) { bound = std::min(bound, level - 1); });
       int64_t own = blocksOf(grids[i]), best = levels[i];
       if (bound != kNever && blocks[levels[i]] - own < own && !isAlone(grids[i]))
         for (int64_t level = levels[i] + 1; level <= bound; ++level)
@@ -117,47 +143,19 @@ private:
             best = level;
       blocks[levels[i]] -= own, blocks[best] += own;
       levels[i] = best;
-      auto note = [&](auto &map, auto key) {
-        auto [it, fresh] = map.try_emplace(key, best);
-        it->second = std::min(it->second, best);
-      };
-      for (Value v : t.reads)
-        note(read, v);
-      for (Value v : t.writes)
-        note(written, v);
-      for (Attribute s : t.states)
-        note(used, s);
+      later.add(t, [&](int64_t met) { return std::min(met, best); }, best);
     }
   }
 
   /// For each grid, 1 + the highest level that it waits for.
   static SmallVector<int64_t> levelsOf(ArrayRef<kern::GridOp> grids) {
-    DenseMap<Value, int64_t> written, read; // highest level so far
-    DenseMap<Attribute, int64_t> used;
+    Met earlier;
     SmallVector<int64_t> levels;
     for (kern::GridOp grid : grids) {
       Touched t = Touched::of(grid);
       int64_t level = 0;
-      auto after = [&](auto &map, auto key) {
-        if (auto it = map.find(key); it != map.end())
-          level = std::max(level, it->second + 1);
-      };
-      for (Value v : t.reads)
-        after(written, v);
-      for (Value v : t.writes)
-        after(written, v), after(read, v);
-      for (Attribute s : t.states)
-        after(used, s);
-      auto note = [&](auto &map, auto key) {
-        auto [it, fresh] = map.try_emplace(key, level);
-        it->second = std::max(it->second, level);
-      };
-      for (Value v : t.reads)
-        note(read, v);
-      for (Value v : t.writes)
-        note(written, v);
-      for (Attribute s : t.states)
-        note(used, s);
+      earlier.each(t, [&](int64_t met) { level = std::max(level, met + 1); });
+      earlier.add(t, [&](int64_t met) { return std::max(met, level); }, level);
       levels.push_back(level);
     }
     return levels;
