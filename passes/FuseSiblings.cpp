@@ -123,25 +123,31 @@ private:
     return blocks;
   }
 
-  /// A grid that would make a narrow level wide goes to the widest level that it
-  /// may: what follows in phases can hold only few blocks, and a wide level has
-  /// the memory's attention.
+  /// A grid in a narrow level goes to the last wide one that it may: what follows in
+  /// phases can hold only few blocks and waits for the longest of them, and a wide
+  /// level keeps the device busy anyway.
   static void sink(ArrayRef<kern::GridOp> grids, SmallVectorImpl<int64_t> &levels) {
+    constexpr int64_t kWide = 128; // blocks that keep memory busy
     std::map<int64_t, int64_t> blocks;
+    const auto widthOf = [](kern::GridOp grid) { // nothing runs beside one alone
+      return isAlone(grid) ? 0 : blocksOf(grid);
+    };
     for (auto [grid, level] : llvm::zip(grids, levels))
-      blocks[level] += blocksOf(grid);
+      blocks[level] += widthOf(grid);
     Met later;
     for (size_t i = grids.size(); i-- > 0;) {
       Touched t = Touched::of(grids[i]);
       constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
       int64_t bound = kNever;
       later.each(t, [&](int64_t level) { bound = std::min(bound, level - 1); });
-      int64_t own = blocksOf(grids[i]), best = levels[i];
-      if (bound != kNever && blocks[levels[i]] - own < own && !isAlone(grids[i]))
-        for (int64_t level = levels[i] + 1; level <= bound; ++level)
-          if (blocks[level] > (best == levels[i] ? own : blocks[best]))
+      const int64_t own = widthOf(grids[i]), least = std::max(kWide, 2 * own);
+      blocks[levels[i]] -= own;
+      int64_t best = levels[i];
+      if (bound != kNever && blocks[best] < least && !isAlone(grids[i]))
+        for (int64_t level = bound; level > levels[i] && best == levels[i]; --level)
+          if (blocks[level] >= least)
             best = level;
-      blocks[levels[i]] -= own, blocks[best] += own;
+      blocks[best] += own;
       levels[i] = best;
       later.add(t, [&](int64_t met) { return std::min(met, best); }, best);
     }

@@ -87,7 +87,7 @@ struct Table {
     k.templateName = gemv ? "Linear" : "LinearTile";
     // As templates/glm/linear.h has it: few long outputs are spread over more
     // blocks.
-    int64_t width = n <= 1024 && kk >= 2048 && !w.getEncoding() ? 16 : 32;
+    int64_t width = n > 1024 || kk < 2048 || w.getEncoding() ? 32 : n <= 512 ? 8 : 16;
     if (gemv)
       k.grid = {tiles(n, width), 1, 1};
     else
@@ -183,10 +183,12 @@ struct Table {
                 shapeOf(op.getInput()).size() == 3};
     // Fewer choices than experts: few rows share one, each is its own product.
     if (k.rows * topK <= experts) {
-      k.templateName = "ExpertLinear", k.grid = {tiles(n, 64), k.rows * topK, 1};
-      k.parts = {k.rows, topK * tiles(n, 64)};
+      // As templates/glm/expert_linear.h has it.
+      int64_t width = kk >= 4096 ? 32 : 64;
+      k.templateName = "ExpertLinear", k.grid = {tiles(n, width), k.rows * topK, 1};
+      k.parts = {k.rows, topK * tiles(n, width)};
       k.args = {in(op.getInput(), kRows), in(op.getIds(), kRows), in(op.getWeight()),
-                out(op.getResult(), even(kBoth, n, 64))};
+                out(op.getResult(), even(kBoth, n, width))};
     } else {
       k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 128), experts, 1};
       k.alone = true;

@@ -39,26 +39,27 @@ public:
     StringAttr &symbol = bySource[name];
     if (!symbol) {
       symbol = builder.getStringAttr(name);
-      kern::KernelOp::create(builder, module.getLoc(), symbol,
-                             builder.getStringAttr(choice.op),
-                             builder.getStringAttr(choice.templateName),
-                             builder.getDenseI64ArrayAttr(choice.params),
-                             builder.getI64IntegerAttr(choice.threads),
-                             DenseI64ArrayAttr(), builder.getI64IntegerAttr(1));
+      kern::KernelOp::create(
+          builder, module.getLoc(), symbol, builder.getStringAttr(choice.op),
+          builder.getStringAttr(choice.templateName),
+          builder.getDenseI64ArrayAttr(choice.params),
+          builder.getI64IntegerAttr(choice.threads), DenseI64ArrayAttr(),
+          builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(1));
     }
     return symbol;
   }
 
   /// `pointer[i]` is the number of the pointer argument of input i.
-  StringAttr rowwise(model::RowwiseOp op, ArrayRef<int64_t> pointer,
-                     int64_t pointers, StringRef hint) {
+  StringAttr rowwise(model::RowwiseOp op, ArrayRef<int64_t> pointer, int64_t pointers,
+                     int64_t together, StringRef hint) {
     SmallVector<int64_t> dims(op.getDomain());
     dims[0] = -1;
     auto kernel = kern::KernelOp::create(
         builder, op.getLoc(), builder.getStringAttr("pending"),
         builder.getStringAttr("rowwise"), builder.getStringAttr(""),
         builder.getDenseI64ArrayAttr({}), builder.getI64IntegerAttr(256),
-        builder.getDenseI64ArrayAttr(dims), builder.getI64IntegerAttr(1));
+        builder.getDenseI64ArrayAttr(dims), builder.getI64IntegerAttr(1),
+        builder.getI64IntegerAttr(together));
     fillBody(kernel, op, pointer, pointers);
 
     std::string source;
@@ -239,27 +240,41 @@ private:
       splits.push_back(rowwiseSplit(op, v, targets, op.getOutMaps()).encode());
       memoryBytes += tensorBytes(cast<RankedTensorType>(v.getType()));
     }
-    StringRef hint = originOf(loc);
-    StringAttr kernel = kernels.rowwise(op, pointer, pointerOf.size(),
-                                        hint.substr(hint.rfind('.') + 1));
     int64_t rows = 1, points = 1;
     for (int64_t d : op.getDomain().drop_back())
       rows *= d;
+    int64_t together = rowsTogether(op.getDomain());
+    StringRef hint = originOf(loc);
+    StringAttr kernel = kernels.rowwise(op, pointer, pointerOf.size(), together,
+                                        hint.substr(hint.rfind('.') + 1));
     points = rows * op.getDomain().back();
     int64_t ops = std::distance(op.getBody().front().begin(),
                                 op.getBody().front().end()) - 1;
-    kern::LaunchOp launched = launch(loc, kernel, {rows, 1, 1}, args, writes,
+    kern::LaunchOp launched = launch(loc, kernel, {rows / together, 1, 1}, args, writes,
                                      weightBytes, memoryBytes, points * ops);
-    int64_t columns = rows / op.getDomain()[0];
+    int64_t columns = rows / together / op.getDomain()[0];
     launched.setParts(ArrayRef<int64_t>{op.getDomain()[0], columns});
     launched.setSplits(splits);
     // Blocks of one row share its columns, so every store must name one.
     bool byColumn = llvm::all_of(op.getOutMaps(), [&](Attribute map) {
       return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(op.getColumnDim());
     });
-    if (!op.hasReduction() && byColumn)
+    if (!op.hasReduction() && byColumn && together == 1)
       launched.setTiling(ArrayRef<int64_t>{columns, columns * op.getDomain().back()});
     return success();
+  }
+
+  /// Rows of a block: a wave of a GPU for each where rows are short and many.
+  /// Launching a block takes as long as some of them. Steps of few rows keep
+  /// their blocks, which chains are made of (FuseBlocks.cpp).
+  static int64_t rowsTogether(ArrayRef<int64_t> domain) {
+    constexpr int64_t kFewRows = 16, kShort = 256, kTogether = 8;
+    int64_t inner = 1;
+    for (int64_t d : domain.drop_front().drop_back())
+      inner *= d;
+    return domain[0] > kFewRows && domain.back() <= kShort && inner % kTogether == 0
+               ? kTogether
+               : 1;
   }
 
   LogicalResult lowerStructured(Operation *op) {

@@ -141,8 +141,8 @@ private:
       auto plan = planir::KernelOp::create(
           b, k.getLoc(), k.getSymNameAttr(), k.getOpAttr(), k.getThreadsAttr(),
           k.getParamsAttr(), k.getDims() ? k.getDimsAttr() : b.getDenseI64ArrayAttr({}),
-          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results),
-          k.getTilesAttr());
+          b.getI64IntegerAttr(operands), b.getI64IntegerAttr(results), k.getTilesAttr(),
+          k.getTogetherAttr());
       if (!k.getDims())
         continue;
       OpBuilder inner = OpBuilder::atBlockBegin(&plan.getBody().emplaceBlock());

@@ -26,12 +26,17 @@ struct OutlineGrids final : passes::impl::OutlineGridsPassBase<OutlineGrids> {
   }
 
 private:
-  /// A grid of one launch in its own parts is that launch.
+  /// A grid of one launch in its own parts is that launch, but for a product of few
+  /// rows, whose kernel a group makes for the step's number of rows alone.
   bool unwrap(kern::GridOp grid) {
     SmallVector<kern::LaunchOp> launches;
     grid.walk([&](kern::LaunchOp l) { launches.push_back(l); });
     auto chain = cast<kern::ChainOp>(grid.getBody().front().front());
     if (launches.size() != 1 || chain.getParts() != passes::partsOf(launches[0]))
+      return false;
+    auto kernel =
+        getOperation().lookupSymbol<kern::KernelOp>(launches[0].getKernel());
+    if (kernel.getTemplateName() == "Linear")
       return false;
     launches[0]->moveBefore(grid);
     grid.erase();
@@ -50,7 +55,7 @@ private:
       kern::KernelOp::create(b, grid.getLoc(), name, b.getStringAttr("group"),
                              b.getStringAttr(""), b.getDenseI64ArrayAttr({}),
                              b.getI64IntegerAttr(256), DenseI64ArrayAttr(),
-                             b.getI64IntegerAttr(1));
+                             b.getI64IntegerAttr(1), b.getI64IntegerAttr(1));
     }
     return name;
   }

@@ -127,7 +127,7 @@ def FusePhasesPass : Pass<"glm-fuse-phases", "::mlir::func::FuncOp"> {
     device: they must all be resident at once and leave room for one more.
   }];
   let options = [
-    Option<"maxWaiting", "max-waiting", "int64_t", /*default=*/"160",
+    Option<"maxWaiting", "max-waiting", "int64_t", /*default=*/"180",
            "Blocks of a launch that may wait for its earlier blocks">,
     Option<"maxWaitingHungry", "max-waiting-hungry", "int64_t", /*default=*/"127",
            "The same where a launch is marked hungry">,

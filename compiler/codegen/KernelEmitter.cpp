@@ -60,24 +60,28 @@ private:
   FailureOr<std::string> chainText(ArrayRef<kern::ChainOp> equal, int64_t firstBlock,
                                    int64_t firstWord, int64_t words);
 
-  /// `waiting`: blocks that hold their place while they wait for others.
-  void entry(kern::KernelOp kernel, int64_t arguments, int64_t waiting,
-             StringRef function) {
+  /// What decides how many registers a group may have: blocks that hold their place
+  /// while they wait for others, and the most rows of a launch.
+  struct Crowd {
+    int64_t waiting = 0, rows = 0;
+  };
+  void entry(kern::KernelOp kernel, int64_t arguments, Crowd crowd, StringRef function) {
     StringRef op = kernel.getOp(), name = kernel.getTemplateName();
     const bool group = op == "group", tile = name.ends_with("Tile");
-    StringRef macro = tile ? "GLM_TILE"
-                           : llvm::StringSwitch<StringRef>(op)
-                                 .Case("group", "GLM_GROUP")
-                                 .Case("rowwise", "GLM_ROWWISE")
-                                 .Case("sparse_attention", "GLM_PAIRED")
-                                 .Default("GLM_KERNEL");
+    StringRef macro = tile
+                          ? "GLM_TILE"
+                          : llvm::StringSwitch<StringRef>(op)
+                                .Case("group", "GLM_GROUP")
+                                .Case("rowwise", "GLM_ROWWISE")
+                                .Cases({"index_scores", "sparse_attention"}, "GLM_PAIRED")
+                                .Default("GLM_KERNEL");
     body += llvm::formatv("{0}({1}, {2}, {3}, ", macro,
                           kernel.getSymName(), kernel.getThreads(), arguments)
                 .str();
     if (group)
-      body += llvm::formatv("{0}, ", waiting).str();
-    if (tile) // its template's k<Name>Rows, of the same parameters
-      body += ("(glm::kernel::k" + name + "Rows<" + parameters(kernel) + ">), ").str();
+      body += llvm::formatv("{0}, {1}, ", crowd.waiting, crowd.rows).str();
+    if (tile) // its template's k<Name>Sums, of the same parameters
+      body += ("(glm::kernel::k" + name + "Sums<" + parameters(kernel) + ">), ").str();
     body += llvm::formatv("{0})\n\n", function).str();
     kernels.push_back(kernel.getSymName().str());
   }
@@ -125,7 +129,7 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::LaunchOp example) {
   FailureOr<std::string> name = function(kernel);
   if (failed(name))
     return failure();
-  entry(kernel, example.getArgs().size(), 0, "glm::kernel::" + *name);
+  entry(kernel, example.getArgs().size(), {}, "glm::kernel::" + *name);
   return success();
 }
 
@@ -135,7 +139,7 @@ LogicalResult Unit::addSampling(kern::KernelOp kernel) {
   FailureOr<std::string> name = function(kernel);
   if (failed(name))
     return failure();
-  entry(kernel, arguments, 0, "glm::kernel::" + *name);
+  entry(kernel, arguments, {}, "glm::kernel::" + *name);
   return success();
 }
 
@@ -192,26 +196,27 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
 LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
   headers.insert("glm/phases.h");
   SmallVector<kern::ChainOp> chains(example.getBody().getOps<kern::ChainOp>());
+  const uint64_t last = chains.back().getPhase();
+  SmallVector<int64_t> phaseBlocks(last + 1, 0);
+  for (kern::ChainOp chain : chains)
+    phaseBlocks[chain.getPhase()] += chain.getBlocks();
   std::string text;
   llvm::raw_string_ostream os(text);
-  int64_t block = 0, word = 1, phaseBegin = 0;
-  const uint64_t last = chains.back().getPhase();
+  int64_t block = 0, word = 1;
   for (size_t i = 0; i < chains.size();) {
     const uint64_t phase = chains[i].getPhase();
-    if (i && chains[i - 1].getPhase() != phase) {
-      os << "  phases.Await(" << phase - 1 << ", " << block - phaseBegin << ");\n";
-      phaseBegin = block;
-    }
+    if (i && chains[i - 1].getPhase() != phase)
+      os << "  phases.Await(" << phase - 1 << ", " << phaseBlocks[phase - 1] << ");\n";
     // 1. All chains of the phase, equal neighbours together.
     bool first = true;
     while (i < chains.size() && chains[i].getPhase() == phase) {
-      size_t end = i + 1;
-      while (end < chains.size() && sameWork(chains[i], chains[end]))
-        ++end;
+      size_t next = i + 1;
+      while (next < chains.size() && sameWork(chains[i], chains[next]))
+        ++next;
       int64_t words = 0;
       for (auto launch : chains[i].getBody().getOps<kern::LaunchOp>())
         words += launch.getArgs().size();
-      const int64_t count = end - i;
+      const int64_t count = next - i;
       FailureOr<std::string> run =
           chainText(ArrayRef(chains).slice(i, count), block, word, words);
       if (failed(run))
@@ -221,15 +226,15 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
          << *run << "  }";
       block += blocks, word += count * words;
       first = false;
-      i = end;
+      i = next;
     }
     // 2. Its end. Later phases' blocks go on below.
     os << "\n";
-    if (phase == last && last > 0)
-      os << "  phases.Finish(" << phase << ", " << block - phaseBegin << ");\n";
-    else if (phase != last)
+    if (phase != last)
       os << "  if (b < " << block << ") {\n    phases.Done(" << phase
          << ");\n    return;\n  }\n";
+    else if (last > 0)
+      os << "  phases.Finish(" << phase << ", " << phaseBlocks[phase] << ");\n";
   }
   body += llvm::formatv("namespace glm::kernel {{\n\ntemplate <class Block>\nGLM_FN void "
                         "{0}_body(Block& block, const Args& args) {{\n"
@@ -237,10 +242,13 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
                         "glm::kernel\n",
                         kernel.getSymName(), text,
                         last > 0 ? "  const Phases phases(args.Pointer(0));\n" : "");
-  int64_t waiting = 0;
-  for (kern::ChainOp chain : chains)
-    waiting += chain.getPhase() > 0 ? chain.getBlocks() : 0;
-  entry(kernel, word, waiting, ("glm::kernel::" + kernel.getSymName() + "_body").str());
+  Crowd crowd;
+  for (kern::ChainOp chain : chains) {
+    crowd.waiting += chain.getPhase() > 0 ? chain.getBlocks() : 0;
+    for (auto launch : chain.getBody().getOps<kern::LaunchOp>())
+      crowd.rows = std::max(crowd.rows, launch.getRowCount());
+  }
+  entry(kernel, word, crowd, ("glm::kernel::" + kernel.getSymName() + "_body").str());
   return success();
 }
 

@@ -41,11 +41,22 @@ public:
         return failure();
     findRows();
     llvm::raw_string_ostream os(out);
-    os << "namespace glm::kernel {\n\ntemplate <class Block>\nGLM_FN void "
-       << kernel.getSymName() << "_body(Block& block, const Args& args) {\n";
+    const int64_t together = kernel.getTogether();
+    auto head = [&](StringRef suffix) {
+      os << "template <class Block>\nGLM_FN void " << kernel.getSymName() << suffix
+         << "(Block& block, const Args& args) {\n";
+    };
+    os << "namespace glm::kernel {\n\n";
+    head(together > 1 ? "_row" : "_body");
     emitIndices(os);
     for (int64_t stage = 0; stage <= lastStage; ++stage)
       emitStage(os, stage);
+    if (together > 1) {
+      os << "}\n\n";
+      head("_body");
+      os << "  EachShortRow<" << together << ">(block, [&](auto& row) { "
+         << kernel.getSymName() << "_row(row, args); });\n";
+    }
     os << "}\n\n}  // namespace glm::kernel\n";
     return out;
   }
@@ -114,10 +125,11 @@ private:
     os << "  const int64_t r0 = rest;\n"
        << "  if (!Sequences(args).Valid(r0)) return;\n";
     for (int64_t p = 0; p < pointers; ++p)
-      os << "  auto* p" << p << " = args.Pointer(" << p + 3 << ");\n";
+      os << "  auto* p" << p << " = args.Tensor(" << p + 3 << ");\n";
+    StringRef row = kernel.getTogether() > 1 ? "RowOfWave" : "Row";
     for (Operation *op : order)
       if (infos[op].row)
-        os << "  Row<" << columns << "> v" << infos[op].number << ";\n";
+        os << "  " << row << "<" << columns << "> v" << infos[op].number << ";\n";
   }
 
   std::string address(ArrayRef<int64_t> coeffs, int64_t offset) {
@@ -147,9 +159,7 @@ private:
   std::string expression(Operation *op) {
     auto a = [&](unsigned i) { return ref(op->getOperand(i)); };
     if (auto load = dyn_cast<kern::LoadOp>(op))
-      return llvm::formatv("Load<{0}>(p{1}, {2})", dtypeName(load.getType()),
-                           load.getOperand(),
-                           address(load.getCoeffs(), load.getOffset()));
+      return loadText(load);
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       return literal(cast<FloatAttr>(constant.getValue()));
     StringRef name = op->getName().getStringRef();
@@ -177,6 +187,11 @@ private:
     return text + ")";
   }
 
+  std::string loadText(kern::LoadOp load) {
+    return llvm::formatv("Load<{0}>(p{1}, {2})", dtypeName(load.getType()),
+                         load.getOperand(), address(load.getCoeffs(), load.getOffset()));
+  }
+
   std::string storeText(kern::StoreOp store) {
     return llvm::formatv("Store<{0}>(p{1}, {2}, {3});", dtypeName(store.getType()),
                          store.getTarget(),
@@ -184,19 +199,58 @@ private:
                          ref(store.getValue()));
   }
 
+  /// What the stage's loop loads before it stores anything, as a struct of its
+  /// own; none when it does not do both.
+  SmallVector<kern::LoadOp> loadsAhead(int64_t stage) {
+    SmallVector<kern::LoadOp> loads;
+    bool stores = false;
+    for (Operation *op : order) {
+      if (infos[op].stage != stage || infos[op].uniform)
+        continue;
+      stores |= isa<kern::StoreOp>(op);
+      if (auto load = dyn_cast<kern::LoadOp>(op))
+        loads.push_back(load);
+    }
+    return stores ? loads : SmallVector<kern::LoadOp>();
+  }
+
+  /// The head of the stage's loop: `loop`, up to what stands before the body.
+  void emitLoopHead(raw_ostream &os, StringRef loop, StringRef index, int64_t stage) {
+    SmallVector<kern::LoadOp> loads = loadsAhead(stage);
+    if (loads.empty()) {
+      os << loop << "(block, [&](int64_t " << index << ", int64_t slot) {\n";
+      return;
+    }
+    os << loop << "(block, [&](int64_t " << index << ") {\n"
+       << indexText() << "    return Loaded" << stage << "{";
+    llvm::interleaveComma(loads, os, [&](kern::LoadOp load) { os << loadText(load); });
+    os << "};\n  }, [&](int64_t " << index << ", int64_t slot, const Loaded" << stage
+       << "& loaded) {\n";
+  }
+
   /// Every value and store of the stage that depends on the column.
   void emitLoopBody(raw_ostream &os, int64_t stage) {
+    const bool ahead = !loadsAhead(stage).empty();
     for (Operation *op : order) {
       const Info &info = infos[op];
       if (info.stage != stage || info.uniform)
         continue;
+      std::string number = std::to_string(info.number);
+      auto value = [&] {
+        return ahead && isa<kern::LoadOp>(op) ? "loaded.v" + number : expression(op);
+      };
       if (auto store = dyn_cast<kern::StoreOp>(op))
         os << "    " << storeText(store) << "\n";
       else if (info.row)
-        os << "    v" << info.number << "[slot] = " << expression(op) << ";\n";
+        os << "    v" << number << "[slot] = " << value() << ";\n";
       else
-        os << "    const float v" << info.number << " = " << expression(op) << ";\n";
+        os << "    const float v" << number << " = " << value() << ";\n";
     }
+  }
+
+  /// The column from its place in the block's part of the row.
+  StringRef indexText() {
+    return kernel.getTiles() > 1 ? "    const int64_t i = first + at;\n" : "";
   }
 
   void emitStage(raw_ostream &os, int64_t stage) {
@@ -218,22 +272,32 @@ private:
           store && infos[op].stage == stage && infos[op].uniform)
         os << "  Each<1>(block, [&](int64_t, int64_t) { " << storeText(store)
            << " });\n";
+    if (SmallVector<kern::LoadOp> loads = loadsAhead(stage); !loads.empty()) {
+      os << "  struct Loaded" << stage << " { float ";
+      llvm::interleaveComma(loads, os,
+                            [&](kern::LoadOp load) { os << "v" << infos[load].number; });
+      os << "; };\n";
+    }
     const auto &sums = reductions[stage];
     for (auto [i, op] : llvm::enumerate(sums)) {
       auto reduce = cast<kern::RowReduceOp>(op);
-      os << "  const float v" << infos[op].number << " = "
-         << (reduce.getKind() == "add" ? "Sum<" : "Max<") << columns
-         << ">(block, [&](int64_t i, int64_t slot) {\n";
-      if (i == 0)
+      std::string loop =
+          llvm::formatv("{0}<{1}>", reduce.getKind() == "add" ? "Sum" : "Max", columns);
+      os << "  const float v" << infos[op].number << " = ";
+      if (i == 0) {
+        emitLoopHead(os, loop, "i", stage);
         emitLoopBody(os, stage);
+      } else {
+        os << loop << "(block, [&](int64_t i, int64_t slot) {\n";
+      }
       os << "    return " << ref(reduce.getValue()) << ";\n  });\n";
     }
     if (hasLoop && sums.empty()) {
       const int64_t tiles = kernel.getTiles();
-      os << "  Each<" << columns / tiles << ">(block, [&](int64_t "
-         << (tiles > 1 ? "at" : "i") << ", int64_t slot) {\n";
-      if (tiles > 1)
-        os << "    const int64_t i = first + at;\n";
+      os << "  ";
+      emitLoopHead(os, ("Each<" + Twine(columns / tiles) + ">").str(),
+                   tiles > 1 ? "at" : "i", stage);
+      os << indexText();
       emitLoopBody(os, stage);
       os << "  });\n";
     }

@@ -29,7 +29,7 @@ Work &Work::operator+=(const Work &other) {
 Time &Time::operator+=(const Time &o) {
   memory += o.memory, link += o.link, compute += o.compute;
   smallGrid += o.smallGrid, launch += o.launch;
-  barrier += o.barrier, allReduce += o.allReduce;
+  barrier += o.barrier, step += o.step, allReduce += o.allReduce;
   return *this;
 }
 
@@ -40,6 +40,7 @@ Time Time::operator*(double f) const {
           .smallGrid = smallGrid * f,
           .launch = launch * f,
           .barrier = barrier * f,
+          .step = step * f,
           .allReduce = allReduce * f};
 }
 
@@ -62,6 +63,7 @@ namespace {
 /// One phase of a device launch.
 struct Phase {
   uint64_t blocks = 0;
+  uint64_t steps = 1;                // launches that a block runs in order, the most
   llvm::SmallVector<size_t> members; // into EntryCost.launches
 };
 
@@ -161,7 +163,7 @@ private:
     for (uint32_t extent : grid)
       blocks *= extent;
     const LaunchCost &l = cost.launches[index];
-    Phase phase{blocksOf(blocks, l.isSplit), {index}};
+    Phase phase{blocksOf(blocks, l.isSplit), 1, {index}};
     addDevice(index, 1, l.kernel, phase);
   }
 
@@ -180,6 +182,8 @@ private:
         if (phases.empty() || chain->phase() != last)
           phases.emplace_back();
         last = chain->phase();
+        phases.back().steps =
+            std::max<uint64_t>(phases.back().steps, chain->launches());
         bool isSplit = false;
         for (uint32_t end = next + chain->launches(); next < end; ++next) {
           cost.launches[next].phase = phases.size() - 1;
@@ -231,6 +235,13 @@ private:
     return longest;
   }
 
+  /// What a phase of few blocks waits for, step by step; many blocks hide it.
+  Time stepsOf(const Phase &phase, bool waits) const {
+    if (occupancy(phase.blocks) >= 1)
+      return {};
+    return {.step = (phase.steps - !waits) * a.machine.stepUs.value};
+  }
+
   void addDevice(uint32_t first, uint32_t count, uint32_t kernel,
                  llvm::ArrayRef<Phase> phases) {
     DeviceLaunch device;
@@ -248,12 +259,15 @@ private:
         alone += longest(t, phase.blocks).total();
       }
       Time time = longest(sum, phase.blocks);
+      Time steps = stepsOf(phase, &phase != phases.begin());
       for (size_t i : phase.members) {
         double own = longest(roofs(cost.launches[i], phase.blocks), phase.blocks).total();
         cost.launches[i].time = time * (alone > 0 ? own / alone : 0);
         cost.launches[i].time += overhead * (1.0 / count);
+        cost.launches[i].time += steps * (1.0 / phase.members.size());
       }
       device.time += time;
+      device.time += steps;
     }
     device.time += overhead;
     cost.time += device.time;

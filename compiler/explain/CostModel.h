@@ -44,10 +44,10 @@ struct Work {
 struct Time {
   double memory = 0, link = 0, compute = 0;
   double smallGrid = 0; // what memory or compute lose to too few blocks
-  double launch = 0, barrier = 0, allReduce = 0;
+  double launch = 0, barrier = 0, step = 0, allReduce = 0;
 
   double total() const {
-    return memory + link + compute + smallGrid + launch + barrier + allReduce;
+    return memory + link + compute + smallGrid + launch + barrier + step + allReduce;
   }
   Time &operator+=(const Time &other);
   Time operator*(double factor) const;

@@ -29,6 +29,7 @@ Machine handMachine() {
   m.matrixAchievable = m.vectorAchievable = {1, "estimate"};
   m.launchUs = {2, "estimate"};
   m.barrierUs = {3, "estimate"};
+  m.stepUs = {7, "estimate"};
   m.allReduceUs = {5, "estimate"};
   return m;
 }
@@ -90,6 +91,16 @@ TEST_F(CostModelTest, GroupPaysOneLaunchAndItsBarriers) {
   EXPECT_EQ(cost.launches[1].phase, 1u);
   EXPECT_NEAR(cost.time.total(), 2 + 3 + 0.128, 1e-9);
   EXPECT_NEAR(cost.time.barrier, 3, 1e-9);
+}
+
+// Few blocks wait for each launch that they run after another; many hide it.
+TEST_F(CostModelTest, BlocksPayTheirSteps) {
+  plan::Add(decode().groups).chains = {plan::Chain(2, 0, 1, 1)};
+  EXPECT_NEAR(decodeCost({handMachine()}).time.step, 7, 1e-9);
+  decode().groups[0]->chains = {plan::Chain(1, 0, 1, 1), plan::Chain(1, 1, 1, 1)};
+  EXPECT_NEAR(decodeCost({handMachine()}).time.step, 7, 1e-9);
+  decode().groups[0]->chains = {plan::Chain(2, 0, 8, 1)};
+  EXPECT_NEAR(decodeCost({handMachine()}).time.step, 0, 1e-9);
 }
 
 TEST_F(CostModelTest, ChainsOfAPhaseRunTogether) {

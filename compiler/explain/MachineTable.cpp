@@ -39,6 +39,7 @@ ArrayRef<FigureField> explain::figureFields() {
       {"vector_achievable", &Machine::vectorAchievable, true},
       {"launch_us", &Machine::launchUs, false},
       {"barrier_us", &Machine::barrierUs, false},
+      {"step_us", &Machine::stepUs, false},
       {"all_reduce_us", &Machine::allReduceUs, false},
   };
   return fields;

@@ -42,6 +42,7 @@ struct Machine {
   Figure vectorAchievable;
   Figure launchUs;    // a node of a replayed graph
   Figure barrierUs;   // between the phases of one launch
+  Figure stepUs;      // a launch that a block runs after another one
   Figure allReduceUs; // a small message; with several cards only
 
   /// Achievable bytes a microsecond.

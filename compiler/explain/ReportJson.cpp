@@ -15,7 +15,7 @@ using llvm::json::Object;
 static Object timeJson(const Time &t) {
   return Object{{"memory", t.memory},        {"link", t.link},     {"compute", t.compute},
                 {"small_grid", t.smallGrid}, {"launch", t.launch}, {"barrier", t.barrier},
-                {"all_reduce", t.allReduce}, {"total", t.total()}};
+                {"step", t.step},            {"all_reduce", t.allReduce}, {"total", t.total()}};
 }
 
 static void addWork(Object &object, const Work &work, const Assumptions &a) {

@@ -99,7 +99,7 @@ static void printMachine(llvm::raw_ostream &os, const Machine &m) {
      << " GB/s; bf16 matrix " << part(m.matrixTflops, m.matrixAchievable) << ", vector "
      << part(m.vectorTflops, m.vectorAchievable) << " TFLOP/s\n"
      << "  launch " << figure(m.launchUs) << " us, barrier " << figure(m.barrierUs)
-     << " us";
+     << " us, step " << figure(m.stepUs) << " us";
   if (m.cards > 1)
     os << ", all-reduce " << figure(m.allReduceUs) << " us";
   os << "   (* an estimate; --machines gives every source)\n";
@@ -149,7 +149,7 @@ static void printBound(llvm::raw_ostream &os, const Report &report,
   std::pair<const char *, double> parts[] = {
       {"memory", t.memory},         {"link", t.link},       {"compute", t.compute},
       {"small grids", t.smallGrid}, {"launches", t.launch}, {"barriers", t.barrier},
-      {"all-reduces", t.allReduce}};
+      {"steps of blocks", t.step},  {"all-reduces", t.allReduce}};
   llvm::sort(parts, [](auto &a, auto &b) { return a.second > b.second; });
   llvm::ListSeparator comma;
   for (auto &[name, us] : parts)

@@ -50,6 +50,7 @@ std::unique_ptr<plan::RowProgramT> programOf(planir::KernelOp op) {
   program->operand_count = op.getOperandCount();
   program->result_count = op.getResultCount();
   program->tiles = op.getTiles();
+  program->together = op.getTogether();
   for (auto inst : op.getBody().getOps<planir::RowInstOp>()) {
     auto t = std::make_unique<plan::RowInstT>();
     t->op = enumerator(plan::EnumNamesRowOp(), plan::EnumValuesRowOp(), inst.getOp());

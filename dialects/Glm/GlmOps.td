@@ -277,7 +277,8 @@ def Glm_TopKOp : Glm_Op<"top_k", [Pure]> {
   let description = [{
     With `pool` = P > 0 only the first (position + j + 1) / P columns of row
     (sequence, token j) are candidates: the complete pools. Ids are ordered by
-    score descending; missing ones are -1. NaN counts as lower than -inf.
+    score descending, with `pool` > 0 by column ascending; missing ones are -1,
+    at the end. NaN counts as lower than -inf.
   }];
   let arguments = (ins 2DTensorOf<[F32]>:$scores,  // [T, C]
                        Optional<Glm_Seqs>:$seqs,   // C2: iff pool > 0

@@ -39,6 +39,17 @@ LogicalResult KernelOp::verify() {
       if (store.getCoeffs().back() == 0)
         return store.emitOpError("stores one value for all columns in a kernel of "
                                  "tiles, whose blocks would all store it");
+  // C3
+  if (getTogether() > 1) {
+    int64_t inner = 1;
+    if (rowwise)
+      for (int64_t d : getDims()->drop_front().drop_back())
+        inner *= d;
+    if (!rowwise || getTiles() > 1 || inner % getTogether() != 0)
+      return emitOpError("expects rows that a block does together to divide the "
+                         "inner rows of a rowwise kernel without tiles, got ")
+             << getTogether();
+  }
   return success();
 }
 

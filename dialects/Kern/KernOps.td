@@ -25,7 +25,9 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
     the region of the `glm.rowwise` it came from between `kern.load` and
     `kern.store`, over `dims` (dims[0] = -1: the rows of the launch). `tiles` is
     the number of blocks that share a row's columns, more than 1 only without
-    reductions. A kernel of op "group" is the body of every `kern.grid` of its
+    reductions; `together` is the number of neighbouring rows that a block does,
+    more than 1 only without tiles and where the dims between rows and columns
+    are a multiple of it. A kernel of op "group" is the body of every `kern.grid` of its
     name.
 
     ```mlir
@@ -36,11 +38,12 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
                        StrAttr:$template_name, DenseI64ArrayAttr:$params,
                        ConfinedAttr<I64Attr, [IntPositive]>:$threads,
                        OptionalAttr<DenseI64ArrayAttr>:$dims,           // C1
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$tiles); // C2
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$tiles, // C2
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$together); // C3
   let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $op `template` $template_name `params` $params `threads` $threads
-    (`dims` $dims^)? (`tiles` $tiles^)? attr-dict-with-keyword $body
+    (`dims` $dims^)? (`tiles` $tiles^)? (`together` $together^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }

@@ -58,7 +58,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [HasParent<"PlanOp">, NoTerminator]> {
   let arguments = (ins StrAttr:$name, StrAttr:$op, I64Attr:$threads,
                        DenseI64ArrayAttr:$params, DenseI64ArrayAttr:$dims,
                        I64Attr:$operand_count, I64Attr:$result_count,
-                       DefaultValuedAttr<I64Attr, "1">:$tiles);
+                       DefaultValuedAttr<I64Attr, "1">:$tiles,
+                       DefaultValuedAttr<I64Attr, "1">:$together);
   let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }

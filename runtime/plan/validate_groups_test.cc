@@ -125,7 +125,10 @@ const Case kCases[] = {
      [](PlanT& p) { Group(p).chains[2] = Chain(~0u, 1, 1, 1); },
      "groups[0]: chains[2]", "4294967295 launches"},
     {"sums_beside_their_parts",
-     [](PlanT& p) { Group(p).chains[2] = Chain(1, 0, 12, 1); Rename(p); },
+     [](PlanT& p) {
+       Group(p).chains[2] = Chain(1, 0, 12, 1);
+       Rename(p);
+     },
      "groups[0]", "chain 2 touches buffer p, which chain 1 of the same phase"},
     {"undivided", [](PlanT& p) { Group(p).chains[1] = Chain(1, 0, 1, 2); },
      "groups[0]: chains[1]",
@@ -176,6 +179,15 @@ const Case kCases[] = {
        Program(p).tiles = 3;
      },
      "kernels[", "3 tiles of a row that is reduced"},
+    {"none_together", [](PlanT& p) { Program(p).together = 0; }, "kernels[",
+     "0 rows together"},
+    {"undivided_together", [](PlanT& p) { Program(p).together = 3; },
+     "kernels[", "3 rows together"},
+    {"tiles_together",
+     [](PlanT& p) { Program(p).tiles = 3, Program(p).together = 2; },
+     "kernels[", "2 rows together"},
+    {"together_of_the_grid", [](PlanT& p) { Program(p).together = 2; },
+     "launches[1]", "grid 4 x 1 x 1, the kernel needs 2 x 1 x 1"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Damage, GroupValidatorTest,
@@ -219,6 +231,18 @@ TEST(GroupValidatorSampleTest, TilesMultiplyTheGrid) {
   for (auto& entry : plan.entries) {
     for (auto& launch : entry->launches) {
       if (plan.kernels[launch->kernel]->op == "rowwise") launch->grid[0] *= 3;
+    }
+  }
+  const absl::Status status = Validate(plan);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(GroupValidatorSampleTest, RowsTogetherDivideTheGrid) {
+  PlanT plan = plan::MakeOpsPlan();
+  Program(plan).together = 2;
+  for (auto& entry : plan.entries) {
+    for (auto& launch : entry->launches) {
+      if (plan.kernels[launch->kernel]->op == "rowwise") launch->grid[0] /= 2;
     }
   }
   const absl::Status status = Validate(plan);

@@ -100,6 +100,16 @@ absl::Status ValidateProgram(const Place& place, const RowProgram& program) {
     return place.Bad(program.tiles(), " tiles of ",
                      program.dims()->Get(rank - 1), " columns");
   }
+  const uint64_t together = program.together();
+  uint64_t left = 1;  // what `together` leaves of the inner rows
+  for (uint32_t i = 1; together > 0 && i + 1 < rank; ++i) {
+    left = left * (program.dims()->Get(i) % together) % together;
+  }
+  if (together == 0 || (together > 1 && (left != 0 || program.tiles() > 1))) {
+    return place.Bad(together,
+                     " rows together, which must divide the rows of"
+                     " the inner dims, without tiles");
+  }
   std::vector<bool> defines;  // instruction i defines a value
   for (uint32_t i = 0; i < SizeOf(program.code()); ++i) {
     const RowInst& inst = *program.code()->Get(i);

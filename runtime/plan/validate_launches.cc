@@ -51,9 +51,9 @@ void Linear(LaunchCheck& l) {
   if (Named(l, "LinearTile")) {
     l.Grid(Tiles(l.rows(), RowsOfTile(outputs)), Tiles(outputs, 128));
   } else {
-    const bool narrow = outputs <= 1024 && columns >= 2048 &&
-                        SizeOf(l.kernel().params()) == 5;
-    l.Grid(Tiles(outputs, narrow ? 16 : 32));
+    const bool narrow =
+        outputs <= 1024 && columns >= 2048 && SizeOf(l.kernel().params()) == 5;
+    l.Grid(Tiles(outputs, !narrow ? 32 : outputs <= 512 ? 8 : 16));
   }
 }
 
@@ -61,7 +61,8 @@ void LinearParts(LaunchCheck& l) {
   const uint64_t outputs = l.Param(2), columns = l.Param(3);
   const uint64_t outer = l.Param(4), parts = l.Param(5);
   if (outer == 0 || parts == 0 || columns % Product({outer, parts}) != 0) {
-    l.Fail(3, columns, " columns in ", outer, " stretches of ", parts, " parts");
+    l.Fail(3, columns, " columns in ", outer, " stretches of ", parts,
+           " parts");
   }
   l.Input(3, l.Param(0), Product({l.rows(), columns}));
   l.DenseWeight(4, l.Param(1), Product({outputs, columns}));
@@ -108,7 +109,7 @@ void ExpertLinear(LaunchCheck& l) {
   if (Named(l, "ExpertLinearTile")) {
     l.Grid(Tiles(outputs, 128), experts);
   } else {
-    l.Grid(Tiles(outputs, 64), choices);
+    l.Grid(Tiles(outputs, columns >= 4096 ? 32 : 64), choices);
   }
 }
 
@@ -190,10 +191,16 @@ void IndexScores(LaunchCheck& l) {
   l.Grid(Tiles(columns, 64), Tiles(l.rows(), 32));
 }
 
+// Of a row: kernels count them with 32 bits, and look some ahead.
+constexpr uint64_t kMostScores = uint64_t{1} << 30;
+
 void TopK(LaunchCheck& l) {
   const uint64_t columns = l.Value(4), count = Product({l.rows(), l.Param(0)});
   if (l.Param(1) > 0) l.NeedSequences();
   l.Number(4);
+  if (columns > kMostScores) {
+    l.Fail(4, columns, " columns, at most ", kMostScores);
+  }
   l.Input(3, kF32, Product({l.rows(), columns}));
   l.Output(5, kI32, count);
   l.Grid(l.rows());
@@ -325,7 +332,8 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
   const auto claims = [&](const Rule& rule) {
     return stem == rule.templates[0] || stem == rule.templates[1];
   };
-  if ((stem == "row" && op != "rowwise") || (stem == "group") != (op == "group") ||
+  if ((stem == "row" && op != "rowwise") ||
+      (stem == "group") != (op == "group") ||
       std::any_of(std::begin(kRules), std::end(kRules),
                   [&](const Rule& r) { return claims(r) && r.op != op; })) {
     return at.Bad("the name is not one of op ", op);

@@ -18,7 +18,7 @@ void CheckRowwise(LaunchCheck& launch) {
   for (uint32_t d = 1; d + 1 < dims.size(); ++d) {
     blocks = Product({blocks, static_cast<uint64_t>(dims[d])});
   }
-  launch.Grid(Product({blocks, program.tiles()}));
+  launch.Grid(Product({blocks, program.tiles()}) / program.together());
   for (const RowInst* inst : *program.code()) {
     const bool store = inst->op() == RowOp::STORE;
     if (!store && inst->op() != RowOp::LOAD) continue;

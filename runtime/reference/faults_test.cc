@@ -181,6 +181,18 @@ TEST(Faults, C13EqualScoresKeepTheLowerColumns) {
               ElementsAre(4, 0, 1, 3, 2, -1, -1));
 }
 
+TEST(Faults, C13ColumnsOfCompletePoolsAreInOrder) {
+  Floats scores = {1, 5, 5, 3, 8, 5, 9};
+  const auto chosen = [&](int32_t position) {
+    Ints seqs = {0, position, 1, 0}, ids(3, 7);
+    Do("top_k", {3, 4}, {I(seqs), N(1), N(1), F(scores), N(7), I(ids)});
+    return ids;
+  };
+  EXPECT_THAT(chosen(4 * 6 - 1), ElementsAre(1, 2, 4));
+  EXPECT_THAT(chosen(4 * 3), ElementsAre(0, 1, 2));
+  EXPECT_THAT(chosen(4 * 2), ElementsAre(0, 1, -1));
+}
+
 TEST(Faults, C14SwigluClampsBeforeSilu) {
   Floats gate = {50}, up = {-50}, out(1);
   const RowProgram program = ClampedSwiglu(1);

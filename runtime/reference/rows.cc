@@ -74,7 +74,8 @@ bool TakeCols(Launch& launch) {
   return true;
 }
 
-// The k largest candidates, largest first; equal: lower column; NaN: last.
+// The k largest candidates; equal: lower column; NaN: last. With a limit they
+// stand in order of column, without one the largest first.
 bool TopK(Launch& launch) {
   const int64_t k = launch.Param(0);
   const int64_t pool = launch.Param(1);
@@ -95,6 +96,9 @@ bool TopK(Launch& launch) {
       if (std::isnan(row[a]) != std::isnan(row[b])) return std::isnan(row[b]);
       return row[a] > row[b] || (!(row[a] < row[b]) && a < b);
     });
+    if (pool > 0) {
+      std::sort(order.begin(), order.begin() + std::min(k, candidates));
+    }
     for (int64_t j = 0; j < k; ++j) {
       ids[t * k + j] = j < candidates ? order[j] : -1;
     }
@@ -143,10 +147,8 @@ bool Sinkhorn(Launch& launch) {
 }
 
 constexpr Op kOps[] = {
-    {"embed", Embed, 0, true},
-    {"gather_rows", GatherRows, 0, true},
-    {"take_cols", TakeCols, 0, true},
-    {"top_k", TopK, 0, true},
+    {"embed", Embed, 0, true},           {"gather_rows", GatherRows, 0, true},
+    {"take_cols", TakeCols, 0, true},    {"top_k", TopK, 0, true},
     {"sinkhorn", Sinkhorn, 4e-6, false},
 };
 

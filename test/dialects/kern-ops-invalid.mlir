@@ -148,6 +148,25 @@ kern.kernel @kernel_c2 "linear" template "" params [] threads 256 tiles 2 {}
 
 // -----
 
+// expected-error@+1 {{expects rows that a block does together to divide the inner rows of a rowwise kernel without tiles, got 4}}
+kern.kernel @kernel_c3 "rowwise" template "" params [] threads 256 dims [-1, 6, 8] together 4 {
+  %0 = kern.load 0 [48, 8, 1] + 0 : f32
+}
+
+// -----
+
+// expected-error@+1 {{expects rows that a block does together to divide the inner rows of a rowwise kernel without tiles, got 2}}
+kern.kernel @kernel_c3 "rowwise" template "" params [] threads 256 dims [-1, 6, 8] tiles 2 together 2 {
+  %0 = kern.load 0 [48, 8, 1] + 0 : f32
+}
+
+// -----
+
+// expected-error@+1 {{expects rows that a block does together to divide the inner rows of a rowwise kernel without tiles, got 2}}
+kern.kernel @kernel_c3 "linear" template "" params [] threads 256 together 2 {}
+
+// -----
+
 // A constraint of the attribute, hence without a label.
 // expected-error@+1 {{attribute 'tiles' failed to satisfy constraint}}
 kern.kernel @kernel_c2 "rowwise" template "" params [] threads 256 dims [-1, 8] tiles 0 {

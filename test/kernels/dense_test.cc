@@ -6,6 +6,7 @@
 
 #include "glm/expert_linear.h"
 #include "glm/linear.h"
+#include "glm/phases.h"
 #include "gtest/gtest.h"
 #include "test/kernels/kernel_case.h"
 
@@ -31,16 +32,15 @@ std::vector<int64_t> LinearGrid(int64_t outputs, int64_t columns, int64_t rows,
                                 bool tile, bool codes = false) {
   if (!tile) {
     const int64_t width =
-        codes ? 32
-              : kernel::LinearWidth<kernel::kDense>(outputs, columns);
+        codes ? 32 : kernel::LinearWidth<kernel::kDense>(outputs, columns);
     return {CeilDiv(outputs, width)};
   }
   return {CeilDiv(rows, kernel::RowsOfTile(outputs)), CeilDiv(outputs, 128)};
 }
 
 void CheckLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
-                 bool tile) {
-  for (const Batch& batch : Batches()) {
+                 bool tile, const std::vector<Batch>& batches = Batches()) {
+  for (const Batch& batch : batches) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
     const int64_t outputs = p[3], columns = p[4];
     const auto grid = LinearGrid(outputs, columns, batch.rows(), tile);
@@ -70,10 +70,50 @@ TEST(Linear, F32Weights) {
   CheckLinear(linear_f32_tile, linear_f32_tile_params, true);
 }
 
-// Few long outputs: 16 a block, two a wave on a GPU.
+// Few long outputs: 8 or 16 a block.
 TEST(Linear, FewLongOutputs) {
   CheckLinear(linear_narrow, linear_narrow_params, false);
   CheckLinear(linear_narrow_f32, linear_narrow_f32_params, false);
+}
+
+// As members of a group of few rows. `wide`: neighbours a block.
+void CheckFewRows(KernelCase::Entry entry, const std::vector<int64_t>& p,
+                  int64_t wide, const std::vector<Batch>& batches) {
+  const int64_t outputs = p[3], columns = p[4];
+  const int64_t width =
+      kernel::LinearWidth<kernel::kDense>(outputs, columns) * wide;
+  for (const Batch& batch : batches) {
+    SCOPED_TRACE("rows " + std::to_string(batch.rows()));
+    KernelCase("linear", entry, p, {CeilDiv(outputs, width)})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(p[0], batch.rows() * columns, 1)))
+        .Tensor(Random(p[1], outputs * columns, 2))
+        .Tensor(Memory(p[2], batch.rows() * outputs))
+        .Check();
+  }
+}
+
+// Outputs of which a block of a GPU has 8, whose columns all its waves share.
+TEST(Linear, FewLongOutputsOfFewRows) {
+  const std::vector<Batch> one = {Batch::Ragged(1, 1)};
+  CheckFewRows(linear_shared, {BF16, BF16, F32, 288, 2048}, 1, one);
+  CheckFewRows(linear_shared_odd, {F32, BF16, BF16, 100, 2049}, 1, one);
+  CheckFewRows(linear_shared_rows, {BF16, BF16, F32, 100, 2056}, 1,
+               {Batch::Whole(1), Batch::Ragged(2, 1), Batch::Ragged(3, 1),
+                Batch::Whole(4)});
+}
+
+// A row whose weight flows through a GPU's registers: in one round and in many,
+// of whole rounds and not, up to the longest; and one of few columns.
+TEST(Linear, OneRow) {
+  const std::vector<Batch> one = {Batch::Ragged(1, 1)};
+  CheckFewRows(linear_one_round, {BF16, BF16, F32, 37, 512}, 1, one);
+  CheckFewRows(linear_rounds, {BF16, BF16, BF16, 1026, 1536}, 1, one);
+  CheckFewRows(linear_rounds_f32, {F32, BF16, F32, 37, 1024}, 4, one);
+  CheckFewRows(linear_long_rounds, {BF16, BF16, F32, 1027, 8192}, 1, one);
+  CheckFewRows(linear_longest, {BF16, BF16, F32, 1025, 16384}, 1, one);
+  CheckFewRows(linear_long_row, {BF16, BF16, F32, 96, 8200}, 4, one);
+  CheckFewRows(linear_short_row, {F32, BF16, BF16, 256, 128}, 4, one);
 }
 
 // Tiles of 16 rows, whose columns the waves of a GPU share; of 64; of 128. Odd
@@ -88,6 +128,15 @@ TEST(Linear, TilesOfSomeOutputs) {
 TEST(Linear, TilesOfManyOutputs) {
   CheckLinear(linear_wide_tile, linear_wide_tile_params, true);
 }
+
+// Tiles whose rows have several parts, the sums of which an sm_90 keeps aside;
+// a gfx1201 does not.
+#ifndef GLM_TEST_GFX1201
+TEST(Linear, TilesOfManyRows) {
+  CheckLinear(linear_large_tile, linear_large_tile_params, true,
+              {Batch::Ragged(4, 75)});
+}
+#endif
 
 // ------------------------------------------------------- linear, quantised
 
@@ -153,7 +202,8 @@ TEST(LinearInt4, WholeGroups) {
   CheckCoded(linear_q4, linear_q4_params, false);
   CheckCoded(linear_q4_tile, linear_q4_tile_params, true);
 }
-// More groups than a GPU's waves, not as many for each; groups in two stretches.
+// More groups than a GPU's waves, not as many for each; groups in two
+// stretches.
 TEST(LinearInt4, ManyGroups) {
   CheckCoded(linear_q4_deep, linear_q4_deep_params, false);
 }
@@ -240,10 +290,9 @@ void CheckHeadLinear(KernelCase::Entry entry, const std::vector<int64_t>& p,
   for (const Batch& batch : Batches()) {
     SCOPED_TRACE("rows " + std::to_string(batch.rows()));
     const int64_t heads = p[3], outputs = p[4], columns = p[5];
-    const auto grid =
-        tile ? std::vector<int64_t>{CeilDiv(batch.rows(), 128),
-                                    CeilDiv(outputs, 128), heads}
-             : std::vector<int64_t>{CeilDiv(outputs, 64), heads};
+    const auto grid = tile ? std::vector<int64_t>{CeilDiv(batch.rows(), 128),
+                                                  CeilDiv(outputs, 128), heads}
+                           : std::vector<int64_t>{CeilDiv(outputs, 64), heads};
     KernelCase("head_linear", entry, p, grid)
         .Rows(batch)
         .Tensor(batch.Poisoned(Random(p[0], batch.rows() * heads * columns, 1)))
@@ -325,8 +374,9 @@ void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
   SCOPED_TRACE("rows " + std::to_string(batch.rows()));
   const int64_t top_k = p[5], outputs = p[6], columns = p[7];
   const int64_t places = batch.rows() * top_k;
+  const int64_t width = tile ? 128 : kernel::ExpertWidth(columns);
   KernelCase c("expert_linear", entry, p,
-               {CeilDiv(outputs, tile ? 128 : 64), tile ? p[4] : places});
+               {CeilDiv(outputs, width), tile ? p[4] : places});
   for (const Memory& m : experts.scales) {
     c.Reachable(m.bytes.data(), m.bytes.size());
   }
@@ -343,18 +393,18 @@ void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
 }
 
 void CheckExperts(KernelCase::Entry entry, const std::vector<int64_t>& p,
-                  bool tile) {
+                  bool tile, const std::vector<Batch>& batches = Batches()) {
   const Experts experts = MakeExperts(p);
-  for (const Batch& batch : Batches()) {
+  for (const Batch& batch : batches) {
     CheckExperts(entry, p, tile, experts, batch,
                  MostlyOne(batch.rows() * p[5], p[4]));
   }
 }
 
-// Experts with 0, 1, 65 and 200 rows, and places of none: a list that takes
-// several tiles, at places beyond what one look at the ids finds.
-TEST(ExpertLinear, ListsOfManyLengths) {
-  const auto& p = expert_many_tile_params;
+// Experts with 0, 1, 65 and 364 rows, and 27 places of none beside 64 of the
+// first: lists that take several tiles and end in ones of all sizes, at places
+// beyond what one look at the ids finds.
+void CheckLists(KernelCase::Entry entry, const std::vector<int64_t>& p) {
   const Experts experts = MakeExperts(p);
   for (const Batch& batch : {Batch::Whole(800), Batch::Ragged(4, 200)}) {
     std::vector<int32_t> ids(batch.rows() * p[5], -1);
@@ -364,11 +414,14 @@ TEST(ExpertLinear, ListsOfManyLengths) {
     choose(2399, 1, 1);
     choose(3, 65, 2);
     choose(1, 200, 3);
-    choose(1201, 200, 3);
+    choose(1201, 164, 3);
     choose(2, 64, 0);
-    choose(2000, 7, int32_t(p[4]));
-    CheckExperts(expert_many_tile, p, true, experts, batch, ids);
+    choose(2000, 27, int32_t(p[4]));
+    CheckExperts(entry, p, true, experts, batch, ids);
   }
+}
+TEST(ExpertLinear, ListsOfManyLengths) {
+  CheckLists(expert_many_tile, expert_many_tile_params);
 }
 
 TEST(ExpertLinear, Int4WithAPartialGroup) {
@@ -382,6 +435,12 @@ TEST(ExpertLinear, Int4OddSizesPerSlot) {
 TEST(ExpertLinear, Int4AsReleased) {
   CheckExperts(expert_wide, expert_wide_params, false);
   CheckExperts(expert_wide_tile, expert_wide_tile_params, true);
+}
+// Long rows: 32 outputs a block.
+TEST(ExpertLinear, LongRows) {
+  const std::vector<Batch> few = {Batch::Whole(1), Batch::Ragged(3, 1)};
+  CheckExperts(expert_deep, expert_deep_params, false, few);
+  CheckExperts(expert_deep_d, expert_deep_d_params, false, few);
 }
 TEST(ExpertLinear, DenseBf16) {
   CheckExperts(expert_wide_d, expert_wide_d_params, false);

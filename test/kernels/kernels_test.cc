@@ -176,5 +176,39 @@ TEST(Rowwise, TiledGate) {
   }
 }
 
+TEST(Rowwise, ShortRows) {
+  using reference::RowOp;
+  const std::vector<int64_t> all = {2048, 128, 1};
+  reference::RowProgram program;
+  program.dims = {-1, 16, 128};
+  program.operand_count = 1;
+  program.result_count = 3;
+  program.code = {
+      {.op = RowOp::kLoad, .a = 0, .coeff = all},
+      {.op = RowOp::kStore, .a = 0, .b = 0, .coeff = all},
+      {.op = RowOp::kMul, .a = 0, .b = 0},
+      {.op = RowOp::kReduceAdd, .a = 2},
+      {.op = RowOp::kConst, .imm = 1.0f / 128},
+      {.op = RowOp::kMul, .a = 3, .b = 4},
+      {.op = RowOp::kConst, .imm = 1e-5f},
+      {.op = RowOp::kAdd, .a = 5, .b = 6},
+      {.op = RowOp::kRsqrt, .a = 7},
+      {.op = RowOp::kMul, .a = 0, .b = 8},
+      {.op = RowOp::kReduceMax, .a = 9},
+      {.op = RowOp::kStore, .a = 1, .b = 9, .coeff = all, .dtype = BF16},
+      {.op = RowOp::kStore, .a = 2, .b = 10, .coeff = {16, 1, 0}},
+  };
+  for (const Batch& batch :
+       {Batch::Ragged(1, 1), Batch::Ragged(3, 5), Batch::Whole(4)}) {
+    KernelCase("rowwise", short_norm, {}, {batch.rows() * 2})
+        .Rows(batch)
+        .Tensor(batch.Poisoned(Random(BF16, batch.rows() * 2048, 1)))
+        .Tensor(Memory(F32, batch.rows() * 2048))
+        .Tensor(Memory(BF16, batch.rows() * 2048))
+        .Tensor(Memory(F32, batch.rows() * 16))
+        .Check(&program);
+  }
+}
+
 }  // namespace
 }  // namespace glm

@@ -1,5 +1,6 @@
-// The rule of top_k, exactly: score descending, the lower column first among
-// equals, NaN below -inf, -0 equal to +0, -1 where candidates are missing.
+// The rule of top_k, exactly: score descending, or in order of column where the
+// candidates are limited, the lower column first among equals, NaN below -inf,
+// -0 equal to +0, -1 where candidates are missing.
 
 #include "glm/top_k.h"
 
@@ -136,6 +137,95 @@ TEST(TopKOfAllPools, OnlyCompletePoolsAreCandidates) {
     SCOPED_TRACE(position);
     CheckTopK(top_pools, top_pools_params, Batch::Ragged(1, 1, position),
               Random(F32, kPools, 7));
+  }
+}
+
+// ------------------------------------------------------ pools of an indexer
+
+// The first `count` of `columns` are candidates.
+void CheckCandidates(int64_t count, int64_t columns, Memory scores) {
+  for (int64_t i = count; i < columns; ++i) scores.Set(i, INFINITY);
+  CheckTopK(top_pools, top_pools_params,
+            Batch::Ragged(1, 1, int32_t(4 * count - 1)), scores);
+}
+
+#ifdef GLM_TEST_GFX1201
+constexpr int64_t kCounts[] = {511, 513, 1027, 8192, 8193, 33000};
+#else
+constexpr int64_t kCounts[] = {1,    511,  512,   513,   700,   1023,
+                               1024, 1025, 2048,  4095,  8191,  8192,
+                               8193, 8200, 16384, 32767, 32768, 33000};
+#endif
+
+// Wide loads or not, and what is no candidate in the last one.
+TEST(TopKOfCandidates, Random) {
+  for (int64_t count : kCounts) {
+    for (int64_t more : {0, 1, 4}) {
+      CheckCandidates(count, count + more,
+                      Random(F32, count + more, 1, -2.0f, 50.0f));
+    }
+    CheckCandidates(count, (count + 7) / 4 * 4,
+                    Random(F32, (count + 7) / 4 * 4, 2, -1.0f, 0.0f));
+  }
+}
+
+TEST(TopKOfCandidates, FewValuesAndAllKinds) {
+  const float few[] = {0.5f, 0.25f, 0.75f};
+  const float kinds[] = {0.0f, -0.0f, NAN,   -INFINITY, INFINITY,
+                         1.0f, 1.0f,  -1.0f, 0x1p-149f, -0x1p-149f};
+  const float lowest[] = {NAN, -INFINITY, -NAN};
+  for (int64_t count : kCounts) {
+    CheckCandidates(count, count, Drawn(few, count, 1));
+    CheckCandidates(count, count, Drawn(kinds, count, 2));
+    CheckCandidates(count, count, Drawn(lowest, count, 3));
+    for (float score : {0.0f, -INFINITY, NAN}) {
+      CheckCandidates(count, count, Memory(F32, count, score));
+    }
+  }
+}
+
+// The largest ones side by side, where one work-item of a GPU finds them all,
+// or at the end of a rising row.
+TEST(TopKOfCandidates, LargestOnesTogether) {
+  for (int64_t count : kCounts) {
+    Memory run = Random(F32, count, 4), stripes = run, up = run, few = run;
+    for (int64_t i = 0; i < count; ++i) {
+      const float large = run.Get(i) + 10.0f;
+      if (i >= count / 3 && i < count / 3 + 600) run.Set(i, large);
+      if (i % 1024 < 20) stripes.Set(i, large);
+      if (i % 1024 < 4 && i / 1024 % 2 == 0) few.Set(i, large);
+      up.Set(i, float(i));
+    }
+    CheckCandidates(count, count, run);
+    CheckCandidates(count, count, stripes);
+    CheckCandidates(count, count, few);
+    CheckCandidates(count, count, up);
+  }
+}
+
+// Equals at the cut: more than can be looked at closer, of which none, one or
+// all but one are chosen.
+TEST(TopKOfCandidates, EqualsAroundTheCut) {
+  for (int64_t count : kCounts) {
+    for (int64_t above : {1, 300, 511, 512, 520}) {
+      Memory scores = Random(F32, count, 5);
+      std::minstd_rand random(6);
+      for (int64_t i = 0; i < count; ++i) {
+        if (random() / 7 % 2 == 0) scores.Set(i, 1.5f);
+      }
+      for (int64_t i = 0; i < above; ++i) {
+        scores.Set(random() / 7 % count, 2.0f + float(i % 99));
+      }
+      CheckCandidates(count, count, scores);
+    }
+  }
+}
+
+TEST(TopKOfCandidates, EveryRowHasItsOwn) {
+  const Batch batch = Batch::Ragged(2, 6, 4 * 1030);
+  for (int64_t columns : {1031, 1032}) {
+    CheckTopK(top_pools, top_pools_params, batch,
+              batch.Poisoned(Random(F32, batch.rows() * columns, 8)));
   }
 }
 

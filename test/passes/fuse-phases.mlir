@@ -12,7 +12,7 @@
 // ROOM-NOT:     kern.grid
 // WIDE: remark: [Missed] fuse-phases | Category:glm-fuse | Remark="the grid would have too many arguments"
 
-// A grid becomes the next phase of the one before, chains and all. 160 blocks may wait;
+// A grid becomes the next phase of the one before, chains and all. 180 blocks may wait;
 // those of the first phase do not.
 
 kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
@@ -30,7 +30,7 @@ kern.kernel @d "linear" template "Linear" params [1] threads 256 {}
 // CHECK-NEXT:      kern.chain 1 [2, 10] {
 // CHECK-NEXT:        kern.launch @c
 // CHECK-NEXT: {{^ *}}}
-// CHECK-NEXT:      kern.chain 2 [1, 40] {
+// CHECK-NEXT:      kern.chain 2 [1, 60] {
 // CHECK-NEXT:        kern.launch @d
 // CHECK-NEXT: {{^ *}}}
 // CHECK-NEXT: {{^ *}}}
@@ -41,7 +41,7 @@ kern.kernel @d "linear" template "Linear" params [1] threads 256 {}
 // SMALL:         kern.chain 0 [1, 500]
 // SMALL:         kern.chain 0 [1, 100]
 // SMALL:         kern.chain 0 [2, 10]
-// SMALL:         kern.chain 1 [1, 40]
+// SMALL:         kern.chain 1 [1, 60]
 func.func @three() {
   %x = kern.alloc "x" : memref<1x8xf32>
   %y = kern.alloc "y" : memref<1x8xf32>
@@ -63,8 +63,8 @@ func.func @three() {
   }
   // expected-remark@+1 {{[Passed] fuse-phases | Category:glm-fuse | Remark="waits inside the launch before it"}}
   kern.grid {
-    kern.chain 0 [1, 40] {
-      kern.launch @d grid [40, 1, 1](%y, %u : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 40>}
+    kern.chain 0 [1, 60] {
+      kern.launch @d grid [60, 1, 1](%y, %u : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 60>}
     }
   }
   return
@@ -83,9 +83,9 @@ kern.kernel @d "linear" template "Linear" params [1] threads 256 {}
 // CHECK-NEXT:      kern.launch @a
 // CHECK:         kern.chain 1 [1, 100] {
 // CHECK-NEXT:      kern.launch @b
-// CHECK:         kern.chain 0 [1, 61] {
+// CHECK:         kern.chain 0 [1, 81] {
 // CHECK-NEXT:      kern.launch @c
-// CHECK:         kern.chain 1 [1, 160] {
+// CHECK:         kern.chain 1 [1, 180] {
 // CHECK-NEXT:      kern.launch @d
 func.func @waiting() {
   %x = kern.alloc "x" : memref<1x8xf32>
@@ -103,16 +103,16 @@ func.func @waiting() {
       kern.launch @b grid [100, 1, 1](%x, %y : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 100>}
     }
   }
-  // expected-remark@+1 {{[Missed] fuse-phases | Category:glm-fuse | Remark="161 blocks would wait, the device may hold no more than 160"}}
+  // expected-remark@+1 {{[Missed] fuse-phases | Category:glm-fuse | Remark="181 blocks would wait, the device may hold no more than 180"}}
   kern.grid {
-    kern.chain 0 [1, 61] {
-      kern.launch @c grid [61, 1, 1](%y, %z : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 61>}
+    kern.chain 0 [1, 81] {
+      kern.launch @c grid [81, 1, 1](%y, %z : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 81>}
     }
   }
   // expected-remark@+1 {{[Passed] fuse-phases | Category:glm-fuse | Remark="waits inside the launch before it"}}
   kern.grid {
-    kern.chain 0 [1, 160] {
-      kern.launch @d grid [160, 1, 1](%z, %u : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 160>}
+    kern.chain 0 [1, 180] {
+      kern.launch @d grid [180, 1, 1](%z, %u : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 180>}
     }
   }
   return

@@ -291,31 +291,50 @@ func.func @taps() {
 
 // -----
 
-// A wide grid that may wait does not widen a narrow level: @side, of which @last reads,
-// runs beside the widest grid until then. Nothing moves a grid away from wider ones (@low),
-// nor past its reader.
+// A grid in a narrow level waits for the last wide one that it may: @side, of which @last
+// reads, runs beside @next. Levels of fewer than 128 blocks are not wide (@mid), and nothing
+// leaves one that is (@low).
 
 kern.kernel @one "linear" template "Linear" params [1] threads 256 {}
 kern.kernel @low "linear" template "Linear" params [1] threads 256 {}
 kern.kernel @side "linear" template "Linear" params [1] threads 256 {}
 kern.kernel @wide "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @next "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @mid "linear" template "Linear" params [1] threads 256 {}
 kern.kernel @last "linear" template "Linear" params [1] threads 256 {}
 // CHECK-LABEL: func.func @sink
 // CHECK:         kern.grid {
 // CHECK-NEXT:      kern.chain 0 [1, 1] {
 // CHECK-NEXT:        kern.launch @one
-// CHECK:         kern.grid {
-// CHECK-NEXT:      kern.chain 0 [1, 8] {
-// CHECK-NEXT:        kern.launch @side
 // CHECK-NEXT: {{^ *}}}
-// CHECK-NEXT:      kern.chain 0 [1, 32] {
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 256] {
 // CHECK-NEXT:        kern.launch @wide
 // CHECK-NEXT: {{^ *}}}
 // CHECK-NEXT:      kern.chain 0 [1, 4] {
 // CHECK-NEXT:        kern.launch @low
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 8] {
+// CHECK-NEXT:        kern.launch @side
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:      kern.chain 0 [1, 128] {
+// CHECK-NEXT:        kern.launch @next
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 127] {
+// CHECK-NEXT:        kern.launch @mid
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
 // CHECK:         kern.grid {
 // CHECK-NEXT:      kern.chain 0 [1, 1] {
 // CHECK-NEXT:        kern.launch @last
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:    return
 func.func @sink() {
   %x = kern.alloc "x" : memref<1x8xf32>
   %a = kern.alloc "a" : memref<1x8xf32>
@@ -323,6 +342,8 @@ func.func @sink() {
   %c = kern.alloc "c" : memref<1x8xf32>
   %d = kern.alloc "d" : memref<1x8xf32>
   %e = kern.alloc "e" : memref<1x8xf32>
+  %f = kern.alloc "f" : memref<1x8xf32>
+  %g = kern.alloc "g" : memref<1x8xf32>
   kern.grid {
     kern.chain 0 [1, 8] {
       kern.launch @side grid [8, 1, 1](%x, %b : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
@@ -333,10 +354,9 @@ func.func @sink() {
       kern.launch @one grid [1, 1, 1](%x, %a : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
     }
   }
-  // expected-remark@+1 {{Remark="runs beside another grid"}}
   kern.grid {
-    kern.chain 0 [1, 32] {
-      kern.launch @wide grid [32, 1, 1](%a, %c : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 32>}
+    kern.chain 0 [1, 256] {
+      kern.launch @wide grid [256, 1, 1](%a, %c : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 256>}
     }
   }
   // expected-remark@+1 {{Remark="runs beside another grid"}}
@@ -345,14 +365,26 @@ func.func @sink() {
       kern.launch @low grid [4, 1, 1](%a, %d : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
     }
   }
+  // expected-remark@+1 {{Remark="runs beside another grid"}}
+  kern.grid {
+    kern.chain 0 [1, 128] {
+      kern.launch @next grid [128, 1, 1](%c, %e : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 128>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 127] {
+      kern.launch @mid grid [127, 1, 1](%e, %f : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 127>}
+    }
+  }
   kern.grid {
     kern.chain 0 [1, 1] {
-      kern.launch @last grid [1, 1, 1](%b, %c, %e : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+      kern.launch @last grid [1, 1, 1](%b, %d, %f, %g : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [3] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
     }
   }
   return
 }
 
+// Negative: it may not pass its reader.
 // CHECK-LABEL: func.func @no_room_to_sink
 // CHECK:         kern.grid {
 // CHECK-NEXT:      kern.chain 0 [1, 8] {
@@ -360,13 +392,19 @@ func.func @sink() {
 // CHECK-NEXT: {{^ *}}}
 // CHECK-NEXT:      kern.chain 0 [1, 1] {
 // CHECK-NEXT:        kern.launch @one
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 256] {
+// CHECK-NEXT:        kern.launch @wide
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:    return
 func.func @no_room_to_sink() {
   %x = kern.alloc "x" : memref<1x8xf32>
   %a = kern.alloc "a" : memref<1x8xf32>
   %b = kern.alloc "b" : memref<1x8xf32>
   %c = kern.alloc "c" : memref<1x8xf32>
-  %d = kern.alloc "d" : memref<1x8xf32>
-  %e = kern.alloc "e" : memref<1x8xf32>
   kern.grid {
     kern.chain 0 [1, 8] {
       kern.launch @side grid [8, 1, 1](%x, %b : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
@@ -379,8 +417,59 @@ func.func @no_room_to_sink() {
     }
   }
   kern.grid {
-    kern.chain 0 [1, 32] {
-      kern.launch @wide grid [32, 1, 1](%a, %b, %c : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 32>}
+    kern.chain 0 [1, 256] {
+      kern.launch @wide grid [256, 1, 1](%a, %b, %c : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 256>}
+    }
+  }
+  return
+}
+
+// Negative: no wide level is less than twice as wide as the grid.
+// CHECK-LABEL: func.func @too_wide_to_sink
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 100] {
+// CHECK-NEXT:        kern.launch @side
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:      kern.chain 0 [1, 1] {
+// CHECK-NEXT:        kern.launch @one
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 199] {
+// CHECK-NEXT:        kern.launch @wide
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.grid {
+// CHECK-NEXT:      kern.chain 0 [1, 1] {
+// CHECK-NEXT:        kern.launch @last
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT:    return
+func.func @too_wide_to_sink() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  %a = kern.alloc "a" : memref<1x8xf32>
+  %b = kern.alloc "b" : memref<1x8xf32>
+  %c = kern.alloc "c" : memref<1x8xf32>
+  %d = kern.alloc "d" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 100] {
+      kern.launch @side grid [100, 1, 1](%x, %b : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 100>}
+    }
+  }
+  // expected-remark@+1 {{Remark="runs beside another grid"}}
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @one grid [1, 1, 1](%x, %a : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 199] {
+      kern.launch @wide grid [199, 1, 1](%a, %c : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 199>}
+    }
+  }
+  kern.grid {
+    kern.chain 0 [1, 1] {
+      kern.launch @last grid [1, 1, 1](%b, %c, %d : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 1>}
     }
   }
   return

@@ -444,3 +444,46 @@ func.func @prefill(%x: tensor<64x2x96xf32>, %seqs: tensor<2x4xi32>, %beta: tenso
          tensor<64x2xf32>, tensor<2x4xi32>) -> tensor<64x2x96xf32>
   return %0 : tensor<64x2x96xf32>
 }
+
+// -----
+
+// Short rows of a long step share a block; those of a short step have one each, and
+// so have rows that blocks of 8 do not divide.
+
+#row3 = affine_map<(t, h, d) -> (t, h, d)>
+// CHECK: kern.kernel @row_ "rowwise" {{.*}} dims [-1, 8, 128] together 8 {
+// CHECK: kern.kernel @row__v2 "rowwise" {{.*}} dims [-1, 12, 128] {
+// CHECK: kern.kernel @row__v3 "rowwise" {{.*}} dims [-1, 8, 128] {
+// CHECK-LABEL: func.func @short_rows
+// CHECK:         kern.launch @row_ grid [32, 1, 1]{{.*}}parts = array<i64: 32, 1>
+func.func @short_rows(%x: tensor<32x8x128xf32>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<32x8x128xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 32 : i64} {
+  %0 = glm.rowwise [32, 8, 128] ins(%x : tensor<32x8x128xf32>) maps [#row3] outs [#row3] targets [0] -> (tensor<32x8x128xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    glm.yield %n : f32
+  }
+  return %0 : tensor<32x8x128xf32>
+}
+// CHECK-LABEL: func.func @uneven_rows
+// CHECK:         kern.launch @row__v2 grid [384, 1, 1]
+func.func @uneven_rows(%x: tensor<32x12x128xf32>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<32x12x128xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 32 : i64} {
+  %0 = glm.rowwise [32, 12, 128] ins(%x : tensor<32x12x128xf32>) maps [#row3] outs [#row3] targets [0] -> (tensor<32x12x128xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    glm.yield %n : f32
+  }
+  return %0 : tensor<32x12x128xf32>
+}
+// CHECK-LABEL: func.func @few_short_rows
+// CHECK:         kern.launch @row__v3 grid [128, 1, 1]
+func.func @few_short_rows(%x: tensor<16x8x128xf32>, %seqs: tensor<1x4xi32>, %rows: tensor<8xi32>) -> tensor<16x8x128xf32>
+    attributes {glm.sequences = 1 : i64, glm.tokens = 16 : i64} {
+  %0 = glm.rowwise [16, 8, 128] ins(%x : tensor<16x8x128xf32>) maps [#row3] outs [#row3] targets [0] -> (tensor<16x8x128xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    glm.yield %n : f32
+  }
+  return %0 : tensor<16x8x128xf32>
+}

@@ -2,7 +2,7 @@
 
 // A grid of one launch in its own parts is that launch.
 
-kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @a "linear" template "LinearTile" params [1] threads 256 {}
 // CHECK-NOT:   "group"
 // CHECK-LABEL: func.func @one
 // CHECK:         %[[X:.*]] = kern.alloc "x"
@@ -17,6 +17,24 @@ func.func @one() {
     }
   }
   kern.tap "x" %x : memref<1x8xf32>
+  return
+}
+
+// -----
+
+// A product of few rows is a group of one, whose kernel is for its number of rows.
+
+kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
+// CHECK:       kern.kernel @group_{{.*}} "group"
+// CHECK-LABEL: func.func @product
+// CHECK:         kern.grid @group_
+func.func @product() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 4] {
+      kern.launch @a grid [4, 1, 1](%x : memref<1x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+  }
   return
 }
 

@@ -4,6 +4,7 @@
 // a GPU. Arguments: the plan, and the repository's folder when it has moved.
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,10 @@ class GpuPlan : public ::testing::Test {
     EXPECT_TRUE(device.ok()) << device.status();
     ExecutorOptions options;
     options.graphs = graphs;
+    // The plan may have been copied away from the files that it names.
+    options.weights_dirs = {
+        std::filesystem::absolute(source_dir + "/models/glm53/nano/checkpoint")
+            .string()};
     return PlanRun(plan_path, std::move(*device), options);
   }
 };
@@ -53,7 +58,9 @@ TEST_F(GpuPlan, GraphsChangeNoBit) {
   for (int run = 0; run < 20; ++run) {
     EXPECT_EQ(graphs.Logits(), expected) << "run " << run;
   }
-  EXPECT_EQ(eager.Logits([](const OperationRange&) { return absl::OkStatus(); }), expected)
+  EXPECT_EQ(
+      eager.Logits([](const OperationRange&) { return absl::OkStatus(); }),
+      expected)
       << "launch by launch";
 }
 

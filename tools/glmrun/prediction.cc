@@ -1,7 +1,9 @@
 #include "tools/glmrun/prediction.h"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -27,7 +29,8 @@ absl::StatusOr<Prediction> ReadPrediction(const std::string& path,
                      "; write it with `glmc explain PLAN --machine M --json`"));
   };
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::error_code error;
+  if (!file || !std::filesystem::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat(
         path,
         ": cannot be read; --prediction takes what `glmc explain PLAN "

@@ -9,15 +9,19 @@ GLM_FN void row_act_x24_body(Block& block, const Args& args) {
   rest /= 24;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
   const float v2 = 1.000000000e+01f;
   const float v3 = -1.000000000e+01f;
-  Each<32>(block, [&](int64_t at, int64_t slot) {
+  struct Loaded0 { float v0, v1; };
+  Each<32>(block, [&](int64_t at) {
     const int64_t i = first + at;
-    const float v0 = Load<F32>(p0, r0 * 768 + i);
-    const float v1 = Load<F32>(p1, r0 * 768 + i);
+    return Loaded0{Load<F32>(p0, r0 * 768 + i), Load<F32>(p1, r0 * 768 + i)};
+  }, [&](int64_t at, int64_t slot, const Loaded0& loaded) {
+    const int64_t i = first + at;
+    const float v0 = loaded.v0;
+    const float v1 = loaded.v1;
     const float v4 = Min(v0, v2);
     const float v5 = Min(v1, v2);
     const float v6 = Max(v5, v3);

@@ -9,10 +9,10 @@ GLM_FN void row_gated_norm_body(Block& block, const Args& args) {
   rest /= 4;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
-  auto* p3 = args.Pointer(6);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
+  auto* p3 = args.Tensor(6);
   Row<64> v0;
   Row<64> v1;
   Row<64> v12;

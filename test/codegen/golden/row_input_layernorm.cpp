@@ -7,9 +7,9 @@ GLM_FN void row_input_layernorm_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
   Row<256> v0;
   Row<256> v1;
   const float v4 = 3.906250000e-03f;

@@ -7,10 +7,10 @@ GLM_FN void row_k_norm_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
-  auto* p3 = args.Pointer(6);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
+  auto* p3 = args.Tensor(6);
   Row<32> v0;
   Row<32> v1;
   Row<32> v2;

@@ -7,11 +7,11 @@ GLM_FN void row_mix_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
-  auto* p3 = args.Pointer(6);
-  auto* p4 = args.Pointer(7);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
+  auto* p3 = args.Tensor(6);
+  auto* p4 = args.Tensor(7);
   const float v5 = Load<F32>(p2, r0 * 4);
   const float v6 = Load<F32>(p3, r0 * 16);
   const float v7 = Load<F32>(p3, r0 * 16 + 4);
@@ -32,12 +32,15 @@ GLM_FN void row_mix_body(Block& block, const Args& args) {
   const float v22 = Load<F32>(p3, r0 * 16 + 7);
   const float v23 = Load<F32>(p3, r0 * 16 + 11);
   const float v24 = Load<F32>(p3, r0 * 16 + 15);
-  Each<256>(block, [&](int64_t i, int64_t slot) {
-    const float v0 = Load<F32>(p0, r0 * 256 + i);
-    const float v1 = Load<BF16>(p1, r0 * 1024 + i);
-    const float v2 = Load<BF16>(p1, r0 * 1024 + i + 256);
-    const float v3 = Load<BF16>(p1, r0 * 1024 + i + 512);
-    const float v4 = Load<BF16>(p1, r0 * 1024 + i + 768);
+  struct Loaded0 { float v0, v1, v2, v3, v4; };
+  Each<256>(block, [&](int64_t i) {
+    return Loaded0{Load<F32>(p0, r0 * 256 + i), Load<BF16>(p1, r0 * 1024 + i), Load<BF16>(p1, r0 * 1024 + i + 256), Load<BF16>(p1, r0 * 1024 + i + 512), Load<BF16>(p1, r0 * 1024 + i + 768)};
+  }, [&](int64_t i, int64_t slot, const Loaded0& loaded) {
+    const float v0 = loaded.v0;
+    const float v1 = loaded.v1;
+    const float v2 = loaded.v2;
+    const float v3 = loaded.v3;
+    const float v4 = loaded.v4;
     const float v25 = v5 * v0;
     const float v26 = v6 * v1;
     const float v27 = v25 + v26;

@@ -7,8 +7,8 @@ GLM_FN void row_rms_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
   const float v12 = 9.765625000e-04f;
   const float v14 = 9.999999747e-06f;
   const float v11 = Sum<256>(block, [&](int64_t i, int64_t slot) {

@@ -7,13 +7,16 @@ GLM_FN void row_rms_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
-  auto* p2 = args.Pointer(5);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
+  auto* p2 = args.Tensor(5);
   const float v6 = 9.765625000e-04f;
   const float v8 = 9.999999747e-06f;
-  const float v5 = Sum<256>(block, [&](int64_t i, int64_t slot) {
-    const float v0 = Load<BF16>(p0, r0 * 256 + i);
+  struct Loaded0 { float v0; };
+  const float v5 = Sum<256>(block, [&](int64_t i) {
+    return Loaded0{Load<BF16>(p0, r0 * 256 + i)};
+  }, [&](int64_t i, int64_t slot, const Loaded0& loaded) {
+    const float v0 = loaded.v0;
     const float v1 = v0 * v0;
     const float v2 = v1 + v1;
     const float v3 = v2 + v1;

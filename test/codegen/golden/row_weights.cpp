@@ -7,8 +7,8 @@ GLM_FN void row_weights_body(Block& block, const Args& args) {
   int64_t rest = block.x;
   const int64_t r0 = rest;
   if (!Sequences(args).Valid(r0)) return;
-  auto* p0 = args.Pointer(3);
-  auto* p1 = args.Pointer(4);
+  auto* p0 = args.Tensor(3);
+  auto* p1 = args.Tensor(4);
   Row<4> v0;
   const float v2 = 9.999999683e-21f;
   const float v5 = 2.500000000e+00f;

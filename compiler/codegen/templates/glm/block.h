@@ -16,12 +16,15 @@
 //   GLM_SHARED(type, a, n)   array that the block shares; not initialised
 //   Row<N>                   N floats spread over the block, `row[slot]`
 //   Each<N>(block, f)        f(i, slot) for i in [0, N); a barrier at the end
+//   EachShortRow<kCount>(block, f)  f(row) for kCount rows of a block, where
+//                            `row` is a block to Each, Sum and Max of N known;
+//                            a Row of it is a RowOfWave
 //   Each(block, n, f)        f(i), n known at run time
 //   EachOf<N>(block, n, f)   f(row, i), rows 0 .. n - 1, i in [0, N), one loop
-//   Stage<M, N>(block, load, store)  store(i, j, load(i, j)) for a matrix
-//                            [M, N]; loads of a GPU are under way together
 //   Sum<N>, Max<N>(block, f) reduction of f(i, slot), the same for all; Max
 //                            skips NaN and of nothing is -inf
+//   Each, Sum, Max<N>(block, load, f)  the same of f(i, slot, load(i)); loads
+//                            may come before what other indices store
 //   Sum, Max(block, n, f)    reduction of f(i)
 //   Compact(block, from, n, limit, keep, out)  the next i with keep(i)
 //   EachLanes<D, N>(block, f)  f(i, count, d0): for a matrix [D, N], `count`
@@ -29,14 +32,6 @@
 //                            values of kLaneRows<D, N> rows from d0. Words
 //                            inside f see the whole block.
 //   SumLanes<D, N>(v)        sum over the parts of a column
-//   LaneMatrix<D, N>         [D, N] floats that stay where EachLanes has them:
-//                            At(i) is the rows of the call that begins at i
-//   kLaneSums                sums of Lanes that one loop should carry
-//   Settle(v)                in unrolled code: Lanes v is computed here, before
-//                            what follows is loaded; bounds the registers
-//   Opaque(i)                i, uniform; in a loop: addresses from it are made
-//                            where they are used, not kept in registers
-//   DecayedPairs             delta_rule_chunk.h
 //   SelectTopK               top_k's exact rule
 //   Attend                   attention of a few heads, attend.h
 //   Dots, StretchDots, Mix, Gemv, TileMatmul, Product   products, matrix.h; the
@@ -48,9 +43,10 @@
 //   GLM_MEMBER               stands before a function that groups call
 //   GLM_PAIRED(name, threads, arg_count, body)   the same of a kernel whose two
 //                            blocks a unit work while the other waits
-//   GLM_TILE(name, threads, arg_count, rows, body)   the same of a product's
-//                            tile (matrix.h), by its rows
-//   GLM_GROUP(name, threads, arg_count, waiting, body)   the same of a group,
+//   GLM_TILE(name, threads, arg_count, sums, body)   the same of a product's
+//                            tile, by the sums of a work-item (matrix.h)
+//   GLM_GROUP(name, threads, arg_count, waiting, rows, body)   the same of a
+//                            group of launches of at most `rows` rows,
 //                            of which `waiting` blocks wait (phases.h)
 //
 // Iterations of one Each, Sum or Max are independent: what one index stores,
@@ -65,9 +61,9 @@
 //   GLM_FN void RmsNorm(Block& block, const Args& args) {
 //     const int64_t row = block.x;
 //     if (!Sequences(args).Valid(row)) return;
-//     const void* x = args.Pointer(3);
-//     const void* weight = args.Pointer(4);
-//     void* y = args.Pointer(5);
+//     const void* x = args.Tensor(3);
+//     const void* weight = args.Tensor(4);
+//     void* y = args.Tensor(5);
 //     Row<256> v0;
 //     Each<256>(block, [&](int64_t i, int64_t slot) {
 //       v0[slot] = Load<BF16>(x, row * 256 + i);

@@ -13,10 +13,12 @@
 
 namespace glm::kernel {
 
-template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, class Block>
-GLM_FN void DeltaRule(Block& block, const Args& args) {
+// Columns `column` .. of the state of a head, at most kColumns, token by token.
+template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, int64_t kColumns,
+          class Block>
+GLM_FN void DeltaTokens(Block& block, const Args& args, int64_t head,
+                        int64_t column) {
   const Sequences sequences(args);
-  const int64_t head = block.x;
   const int64_t sequence = block.y;
   const int64_t length = sequences.Length(sequence);
   if (length == 0) return;
@@ -27,14 +29,16 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
   const float* beta = static_cast<const float*>(args.Pointer(8));
   float* state =
       reinterpret_cast<float*>(SlotMemory(args, 9, sequences.Slot(sequence))) +
-      head * D * Dv;
+      head * D * Dv + column;
   void* o = args.Pointer(11);
   const bool fresh = sequences.Position(sequence) == 0;
 
-  EachLanes<D, Dv>(block, [&](int64_t v0, int64_t count,
-                              int64_t d0) GLM_INLINE {
+  EachLanes<D, kColumns>(block, [&](int64_t v0, int64_t lanes,
+                                    int64_t d0) GLM_INLINE {
+    const int64_t count =
+        Dv % kColumns == 0 ? lanes : Most(0, Least(lanes, Dv - column - v0));
     // 1. The stripe of the state: s[d] = S[d0 + d, v0 .. v0 + count - 1].
-    constexpr int64_t kRows = kLaneRows<D, Dv>;
+    constexpr int64_t kRows = kLaneRows<D, kColumns>;
     Lanes s[kRows];
     GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
       s[d] = fresh ? Lanes(0.0f)
@@ -66,8 +70,9 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
       GLM_UNROLL for (int64_t d = 0; d < kRows; ++d) {
         memory += s[d] * decayed[d0 + d];
       }
-      const Lanes delta = beta[row] * (LoadLanes<XT>(v, row * Dv + v0, count) -
-                                       SumLanes<D, Dv>(memory));
+      const Lanes delta =
+          beta[row] * (LoadLanes<XT>(v, row * Dv + column + v0, count) -
+                       SumLanes<D, kColumns>(memory));
 
       // 4. S = decayed S + k delta^T;  o = S^T q.
       Lanes out = 0.0f;
@@ -75,7 +80,8 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
         s[d] = s[d] * decay[d0 + d] + delta * key[d0 + d];
         out += s[d] * query[d0 + d];
       }
-      StoreLanes<OT>(o, row * Dv + v0, count, SumLanes<D, Dv>(out));
+      StoreLanes<OT>(o, row * Dv + column + v0, count,
+                     SumLanes<D, kColumns>(out));
     }
 
     // 5. The state for the next step.
@@ -83,6 +89,11 @@ GLM_FN void DeltaRule(Block& block, const Args& args) {
       StoreLanes<F32>(state, (d0 + d) * Dv + v0, count, s[d]);
     }
   });
+}
+
+template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, class Block>
+GLM_FN void DeltaRule(Block& block, const Args& args) {
+  DeltaTokens<XT, OT, H, D, Dv, Dv>(block, args, block.x, 0);
 }
 
 }  // namespace glm::kernel

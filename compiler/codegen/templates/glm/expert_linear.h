@@ -2,7 +2,8 @@
 // outside 0 .. E-1 gives zeros.
 //
 // Grids, any T:
-//   ExpertLinear      ceil(Nout / 64), T * top_k   when T * top_k <= E
+//   ExpertLinear      ceil(Nout / ExpertWidth), T * top_k, 32 or 64,
+//                     when T * top_k <= E
 //   ExpertLinearTile  ceil(Nout / 128), E          when experts serve many rows
 //
 // Arguments: seqs, N, T, x [T, K] or [T, top_k, K], ids I32 [T, top_k],
@@ -26,6 +27,9 @@ GLM_FN auto ExpertWeight(const Args& args, int64_t expert) {
   }
 }
 
+// Outputs of a block of ExpertLinear: long rows are work enough for few.
+constexpr int64_t ExpertWidth(int64_t K) { return K >= 4096 ? 32 : 64; }
+
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
 GLM_FN void ExpertLinear(Block& block, const Args& args) {
@@ -35,15 +39,16 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
   const void* x = args.Pointer(3);
   const int64_t expert = static_cast<const int32_t*>(args.Pointer(4))[place];
   void* y = args.Pointer(6);
-  const int64_t n0 = block.x * kTileN;
-  const int64_t count = Least(kTileN, Nout - n0);
+  constexpr int64_t kWidth = ExpertWidth(K);
+  const int64_t n0 = block.x * kWidth;
+  const int64_t count = Least(kWidth, Nout - n0);
 
   if (expert < 0 || expert >= E) {
     Each(block, count,
          [&](int64_t n) { Store<OT>(y, place * Nout + n0 + n, 0.0f); });
     return;
   }
-  Gemv<XT, K, kTileN, 1>(
+  Gemv<XT, K, kWidth, 1>(
       block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count, 1,
       [&](int64_t) {
         return At<XT>(x, (per_slot ? place : place / top_k) * K);
@@ -53,10 +58,11 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
       });
 }
 
-// Rows of a tile, for GLM_TILE: parameters are those of the kernel.
+// For GLM_TILE: parameters are those of the kernel.
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot>
-inline constexpr int64_t kExpertLinearTileRows = 64;
+inline constexpr int64_t kExpertLinearTileSums =
+    SumsOfTile(64, K, form == kExpertsDense);
 
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
@@ -69,14 +75,17 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
   const int64_t places = args.Integer(2) * top_k;
   const int64_t expert = block.y;
   const int64_t n0 = block.x * kTileOutputs;
-  const int64_t count = Least(kTileOutputs, Nout - n0);
+  const int64_t count = OutputsOfTile(Nout, n0);
 
-  // Places without an expert are the work of expert 0's blocks.
+  // Places without an expert are the work of expert 0's blocks: from E around
+  // to 0, as unsigned numbers.
+  const uint32_t wanted = uint32_t(expert == 0 ? E : expert);
+  const uint32_t span = expert == 0 ? 1u - uint32_t(E) : 1u;
   EachChosen<kRows>(
       block, ids, places,
-      [&](int64_t place, int32_t id) {
-        return (id == expert || (expert == 0 && (id < 0 || id >= E))) &&
-               sequences.Valid(uint32_t(place) / uint32_t(top_k));
+      [&](int32_t id) { return uint32_t(id) - wanted < span; },
+      [&](int64_t place) {
+        return sequences.Valid(uint32_t(place) / uint32_t(top_k));
       },
       [&](const int32_t* chosen, int64_t rows) GLM_INLINE {
         const auto row = [&](int64_t r) {

@@ -12,13 +12,20 @@
                  amdgpu_waves_per_eu((n) / 64 * (blocks))))
 // All waiting blocks and one more, on 64 compute units (decisions/0014), and at
 // least two.
-#define GLM_BLOCKS_WAITING(waiting) ((waiting) < 64 ? 2 : (waiting) / 64 + 1)
+#define GLM_BLOCKS_WAITING(waiting, rows) \
+  ((waiting) < 64 ? 2 : (waiting) / 64 + 1)
 // A row's work waits for memory: 16 waves a SIMD, 96 registers a lane.
 #define GLM_BLOCKS_OF_ROWS 4
 // 8 waves a SIMD, 192 registers a lane: the sums of a tile and two operands.
-#define GLM_BLOCKS_OF_TILE(rows) 2
+#define GLM_BLOCKS_OF_TILE(sums) 2
 
 namespace glm::kernel {
+
+// Stretches of a row whose loads are under way together: registers.
+inline constexpr int kStretches = 1;
+
+// Turns of a long row's loads that are in flight (gpu_dots.h): registers.
+inline constexpr int kTurnsOfLongRows = 2;
 
 GLM_FN int Thread() { return int(__builtin_amdgcn_workitem_id_x()); }
 GLM_FN int Lane() { return int(__builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
@@ -34,10 +41,6 @@ GLM_FN int64_t Opaque(int64_t value) {
   asm("" : "+s"(value));
   return value;
 }
-
-// The value is computed here: neither later, which would keep what it is made
-// of, nor together with all that follows.
-GLM_FN void Settle(float& value) { asm volatile("" : "+v"(value)::"memory"); }
 
 // The launch's arguments where the hardware put them: no copy is made to index.
 GLM_FN const uint64_t* Arguments(const uint64_t*) {
@@ -69,6 +72,8 @@ GLM_FN void WaveBarrier() {
 GLM_FN void ReleaseToDevice() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
 }
+// By every work-item after a barrier: waves of a block do not share all caches.
+GLM_FN void AcquireForBlock() {}
 GLM_FN void AcquireFromDevice() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
   // No fence empties the scalar cache: what is loaded from here on is not known
@@ -117,6 +122,24 @@ typedef short TileOperand __attribute__((ext_vector_type(8)));
 GLM_FN int TileRow(int i) { return Lane() / 16 * 8 + i; }
 GLM_FN int TileColumn(int) { return Lane() % 16; }
 
+// Element i of a lane's operand is column OperandColumn(i) of row
+// OperandRow(i); elements 2p and 2p + 1 are neighbours in a row.
+GLM_FN int OperandRow(int) { return Lane() % 16; }
+GLM_FN int OperandColumn(int i) { return Lane() / 16 * 8 + i; }
+
+// Element i of row (row ^ kMask), where v are a lane's elements of an operand.
+template <int kMask>
+GLM_FN float FromRow(const float (&v)[8], int i) {
+  return Exchange<kMask>(v[i]);
+}
+
+// The bf16 nearest to two floats, ties away from zero, the first in the low
+// half. Not for NaN.
+GLM_FN uint32_t Bf16Pair(float first, float second) {
+  return __builtin_amdgcn_perm(Bits(second) + 0x8000u, Bits(first) + 0x8000u,
+                               0x07060302u);
+}
+
 // Rows at from[row * stride], 16 columns each, 16-byte aligned.
 GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
   return *reinterpret_cast<const TileOperand*>(from + Lane() % 16 * stride +
@@ -135,6 +158,11 @@ GLM_FN TileOperand LoadTileTransposed(const uint16_t* from, int stride) {
 // sums[r][c] += sum_k a[r][k] b[c][k].
 GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
   sums = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, sums);
+}
+
+// The same sums, placed like the elements of an operand.
+GLM_FN void MultiplyToOperand(TileSums& sums, TileOperand a, TileOperand b) {
+  MultiplyTiles(sums, b, a);
 }
 
 // ----------------------------------------------------------------- int4 codes
@@ -210,75 +238,10 @@ struct Pieces {
 GLM_FN int PieceRow(int) { return Lane() % 16; }
 GLM_FN int PieceChunk(int round) { return Lane() / 16 + 2 * round; }
 
-// Element SumIndex(r, c) of a lane's TileSums is its r-th row, c-th column.
-inline constexpr int kSumRows = 8;
-inline constexpr int kSumColumns = 1;
-GLM_FN constexpr int SumIndex(int r, int) { return r; }
-
 // sums[r][c] += sum over the round's columns of a[r] b[c].
 GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
   MultiplyTiles(sums, __builtin_bit_cast(TileOperand, a.of[0]),
                 __builtin_bit_cast(TileOperand, b.of[0]));
-}
-
-// The values -8 .. 7 of 8 codes of 4 bits, exactly.
-GLM_FN Piece CodePiece(uint32_t word) {
-  Piece v;
-  GLM_UNROLL for (int i = 0; i < 8; ++i) {
-    const float value = float(int32_t(word >> (4 * i) & 15u) - 8);
-    v[i] = uint16_t(__builtin_bit_cast(uint32_t, value) >> 16);
-  }
-  return v;
-}
-
-// ------------------------------------------------------ stages of a product
-
-// A copy of 16 bytes to `to` of a stage, of zeros unless `read`; none at all
-// unless `exists`.
-struct Copy16 {
-  const void* from;
-  int to;
-  bool exists;
-  bool read;
-};
-
-// Stages of shared memory: one fills while another is read.
-template <int kStageBytes, int kRoom>
-inline constexpr int kSlots = 2;
-
-// multiply(stage, step) for the steps 0 .. steps - 1 in order, after the copies
-// copy(i, step), i < kCopies, have filled the stage. The next step's data is in
-// registers or under way there meanwhile.
-template <int kCopies, int kStageBytes, int kRoom, class Copy, class Multiply>
-GLM_FN void RunStages(char* memory, int steps, Copy copy, Multiply multiply) {
-  Piece flying[kCopies];
-  const auto take = [&](int step) {
-    GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
-      const Copy16 c = copy(i, step);
-      flying[i] = uint16_t(0);
-      if (c.exists && c.read) flying[i] = *static_cast<const Piece*>(c.from);
-    }
-  };
-  const auto land = [&](int step, int slot) {
-    GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
-      const Copy16 c = copy(i, step);
-      if (c.exists) {
-        *reinterpret_cast<Piece*>(memory + slot * kStageBytes + c.to) =
-            flying[i];
-      }
-    }
-  };
-  take(0);
-  land(0, 0);
-  if (steps > 1) take(1);
-#pragma nounroll
-  for (int step = 0; step < steps; ++step) {
-    Barrier();  // this stage is there, and the one before it is read
-    if (step + 1 < steps) land(step + 1, (step + 1) % 2);
-    if (step + 2 < steps) take(step + 2);
-    multiply(memory + step % 2 * kStageBytes, step);
-  }
-  Barrier();
 }
 
 }  // namespace glm::kernel

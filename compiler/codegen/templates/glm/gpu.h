@@ -53,6 +53,11 @@ struct Args {
     return Args{words + LateIndex(int(index))};
   }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
+  // The same of a tensor, which begins at a multiple of 256 bytes: of several
+  // neighbours one wide load is made.
+  GLM_FN void* Tensor(int index) const {
+    return __builtin_assume_aligned(Pointer(index), 16);
+  }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
     return FromBits(uint32_t(words[index]));
@@ -74,18 +79,17 @@ GLM_FN void ClearCounter(uint32_t* counter) {
 
 // -------------------------------------------------------------------- loops
 
-// A work-item owns kTogether neighbours of each stretch of a row, so that its
-// loads are wide.
-template <int64_t N>
+// One of kItems work-items owns kTogether neighbours of each stretch of a row,
+// so that its loads are wide.
+template <int64_t N, int kItems = kThreads>
 struct Spread {
-  static constexpr int kTogether = N % (4 * kThreads) == 0   ? 4
-                                   : N % (2 * kThreads) == 0 ? 2
-                                                             : 1;
-  static constexpr int kSlots =
-      int(CeilDiv(N, kTogether* kThreads)) * kTogether;
+  static constexpr int kTogether = N % (4 * kItems) == 0   ? 4
+                                   : N % (2 * kItems) == 0 ? 2
+                                                           : 1;
+  static constexpr int kSlots = int(CeilDiv(N, kTogether* kItems)) * kTogether;
 
-  GLM_FN static int Index(int slot) {
-    return slot / kTogether * kTogether * kThreads + Thread() * kTogether +
+  GLM_FN static int Index(int item, int slot) {
+    return slot / kTogether * kTogether * kItems + item * kTogether +
            slot % kTogether;
   }
 };
@@ -96,18 +100,80 @@ struct Row {
   GLM_FN float& operator[](int64_t slot) { return values[slot]; }
 };
 
+// A short row as a block of its own: a wave does its work.
+struct ShortRow {
+  int64_t x;
+};
+
+template <int64_t N>
+struct RowOfWave {
+  float values[Spread<N, kLanesOfWave>::kSlots];
+  GLM_FN float& operator[](int64_t slot) { return values[slot]; }
+};
+
+// How the words below go over the work-items of a block.
+template <class Block>
+struct Items {
+  static constexpr int kCount = kThreads;
+  GLM_FN static int Own() { return Thread(); }
+  GLM_FN static void End() { Barrier(); }
+};
+template <>
+struct Items<ShortRow> {
+  static constexpr int kCount = kLanesOfWave;
+  GLM_FN static int Own() { return Lane(); }
+  GLM_FN static void End() { WaveBarrier(); }
+};
+
 // f(i, slot) for the indices that this work-item owns.
-template <int64_t N, class F>
-GLM_FN void EachOwn(F f) {
-  GLM_UNROLL for (int slot = 0; slot < Spread<N>::kSlots; ++slot) {
-    const int i = Spread<N>::Index(slot);
-    if (N % kThreads == 0 || i < N) f(int64_t(i), int64_t(slot));
+template <int64_t N, class Block, class F>
+GLM_FN void EachOwn(Block&, F f) {
+  using Its = Items<Block>;
+  using Spread = kernel::Spread<N, Its::kCount>;
+  GLM_UNROLL for (int slot = 0; slot < Spread::kSlots; ++slot) {
+    const int i = Spread::Index(Its::Own(), slot);
+    if (N % Its::kCount == 0 || i < N) f(int64_t(i), int64_t(slot));
   }
 }
 
-template <int64_t N, class F>
-GLM_FN void Each(Block&, F f) {
-  EachOwn<N>(f);
+// f(i, slot, load(i)), the loads of kStretches before what f stores: the
+// compiler cannot know that they do not meet.
+template <int64_t N, class Block, class From, class F>
+GLM_FN void EachOwn(Block&, From load, F f) {
+  using Its = Items<Block>;
+  using Spread = kernel::Spread<N, Its::kCount>;
+  constexpr int kSlots = Spread::kSlots;
+  constexpr int kAhead = int(Least(kStretches * Spread::kTogether, kSlots));
+  GLM_UNROLL for (int first = 0; first < kSlots; first += kAhead) {
+    decltype(load(int64_t())) loaded[kAhead];
+    GLM_UNROLL for (int j = 0; j < kAhead; ++j) {
+      const int i = Spread::Index(Its::Own(), first + j);
+      if (first + j < kSlots && (N % Its::kCount == 0 || i < N)) {
+        loaded[j] = load(int64_t(i));
+      }
+    }
+    GLM_UNROLL for (int j = 0; j < kAhead; ++j) {
+      const int i = Spread::Index(Its::Own(), first + j);
+      if (first + j < kSlots && (N % Its::kCount == 0 || i < N)) {
+        f(int64_t(i), int64_t(first + j), loaded[j]);
+      }
+    }
+  }
+}
+
+template <int64_t N, class Block, class... F>
+GLM_FN void Each(Block& block, F... f) {
+  EachOwn<N>(block, f...);
+  Items<Block>::End();
+}
+
+// f(row) for the rows of a block, kCount of them.
+template <int64_t kCount, class F>
+GLM_FN void EachShortRow(Block& block, F f) {
+  for (int i = Wave(); i < kCount; i += kWaves) {
+    ShortRow row{block.x * kCount + i};
+    f(row);
+  }
   Barrier();
 }
 
@@ -123,19 +189,6 @@ GLM_FN void EachOf(Block&, int64_t rows, F f) {
   for (uint32_t i = Thread(); i < rows * N; i += kThreads) {
     f(int64_t(i / kRow), int64_t(i % kRow));
   }
-  Barrier();
-}
-
-template <int64_t M, int64_t N, class From, class To>
-GLM_FN void Stage(Block&, From load, To store) {
-  constexpr uint32_t kRow = N;
-  decltype(load(int64_t(), int64_t())) loaded[Spread<M * N>::kSlots];
-  EachOwn<M * N>([&](int64_t i, int64_t slot) {
-    loaded[slot] = load(uint32_t(i) / kRow, uint32_t(i) % kRow);
-  });
-  EachOwn<M * N>([&](int64_t i, int64_t slot) {
-    store(uint32_t(i) / kRow, uint32_t(i) % kRow, loaded[slot]);
-  });
   Barrier();
 }
 
@@ -191,11 +244,26 @@ GLM_FN float Sum(Block&, int64_t n, F f) {
   return SumBlock(sum);
 }
 
-template <int64_t N, class F>
-GLM_FN float Sum(Block&, F f) {
+// Sums and maxima over the work-items of a block, or a wave.
+GLM_FN float SumOver(Block&, float v) { return SumBlock(v); }
+GLM_FN float SumOver(ShortRow&, float v) { return SumWave(v); }
+GLM_FN float MaxOver(Block&, float v) { return MaxBlock(v); }
+GLM_FN float MaxOver(ShortRow&, float v) { return MaxWave(v); }
+
+template <int64_t N, class Block, class F>
+GLM_FN float Sum(Block& block, F f) {
   float sum = 0.0f;
-  EachOwn<N>([&](int64_t i, int64_t slot) { sum += f(i, slot); });
-  return SumBlock(sum);
+  EachOwn<N>(block, [&](int64_t i, int64_t slot) { sum += f(i, slot); });
+  return SumOver(block, sum);
+}
+
+template <int64_t N, class Block, class From, class F>
+GLM_FN float Sum(Block& block, From load, F f) {
+  float sum = 0.0f;
+  EachOwn<N>(block, load, [&](int64_t i, int64_t slot, const auto& loaded) {
+    sum += f(i, slot, loaded);
+  });
+  return SumOver(block, sum);
 }
 
 template <class F>
@@ -205,12 +273,22 @@ GLM_FN float Max(Block&, int64_t n, F f) {
   return MaxBlock(most);
 }
 
-template <int64_t N, class F>
-GLM_FN float Max(Block&, F f) {
+template <int64_t N, class Block, class F>
+GLM_FN float Max(Block& block, F f) {
   float most = -__builtin_inff();
-  EachOwn<N>(
-      [&](int64_t i, int64_t slot) { most = Greater(most, f(i, slot)); });
-  return MaxBlock(most);
+  EachOwn<N>(block, [&](int64_t i, int64_t slot) {
+    most = Greater(most, f(i, slot));
+  });
+  return MaxOver(block, most);
+}
+
+template <int64_t N, class Block, class From, class F>
+GLM_FN float Max(Block& block, From load, F f) {
+  float most = -__builtin_inff();
+  EachOwn<N>(block, load, [&](int64_t i, int64_t slot, const auto& loaded) {
+    most = Greater(most, f(i, slot, loaded));
+  });
+  return MaxOver(block, most);
 }
 
 // Votes of the work-items before this one, and of all. A barrier must follow
@@ -309,16 +387,6 @@ GLM_FN Lanes SumLanes(Lanes v) {
   return v;
 }
 
-// A register array holds one column a work-item.
-template <int64_t D, int64_t N>
-struct LaneMatrix {
-  static_assert(N * LaneParts<D, N>() <= kThreads, "one call a work-item");
-  Lanes values[kLaneRows<D, N>];
-  GLM_FN Lanes* At(int64_t) { return values; }
-};
-
-inline constexpr int64_t kLaneSums = 2;
-
 }  // namespace glm::kernel
 
 #define GLM_MEMBER GLM_FN
@@ -328,10 +396,11 @@ inline constexpr int64_t kLaneSums = 2;
   GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_ROWS, __VA_ARGS__)
 #define GLM_PAIRED(name, threads, arg_count, ...) \
   GLM_ENTRY(name, threads, arg_count, 2, __VA_ARGS__)
-#define GLM_TILE(name, threads, arg_count, rows, ...) \
-  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_TILE(rows), __VA_ARGS__)
-#define GLM_GROUP(name, threads, arg_count, waiting, ...) \
-  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting), __VA_ARGS__)
+#define GLM_TILE(name, threads, arg_count, sums, ...) \
+  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_OF_TILE(sums), __VA_ARGS__)
+#define GLM_GROUP(name, threads, arg_count, waiting, rows, ...)          \
+  GLM_ENTRY(name, threads, arg_count, GLM_BLOCKS_WAITING(waiting, rows), \
+            __VA_ARGS__)
 
 #define GLM_ENTRY(name, threads, arg_count, blocks, ...)                       \
   static_assert(threads == ::glm::kernel::kThreads, "one size of block");      \

@@ -11,6 +11,7 @@ namespace glm::kernel {
 // how often it does so for one round of loads.
 inline constexpr int kIdsTogether = 8;
 inline constexpr int kIdsRounds = 4;
+static_assert(kIdsTogether < 16, "a lane's number has four bits");
 
 // 4 neighbouring ids; from `n` on they are none's.
 GLM_FN void LoadIds(const int32_t* ids, int i, int n, int32_t* to) {
@@ -23,11 +24,12 @@ GLM_FN void LoadIds(const int32_t* ids, int i, int n, int32_t* to) {
   }
 }
 
-// f(chosen, rows) for the i in [0, n) with keep(i, ids[i]), in an order of its
-// own, kMost at a time and the rest at the end. The ids are 16-byte aligned.
-template <int64_t kMost, class Keep, class F>
-GLM_FN void EachChosen(Block&, const int32_t* ids, int64_t n64, Keep keep,
-                       F f) {
+// f(chosen, rows) for the i in [0, n) with wants(ids[i]) and keep(i), in an
+// order of its own, kMost at a time and the rest at the end. The ids are
+// 16-byte aligned. Few are wanted: what follows for those is not done for all.
+template <int64_t kMost, class Wants, class Keep, class F>
+GLM_FN void EachChosen(Block&, const int32_t* ids, int64_t n64, Wants wants,
+                       Keep keep, F f) {
   const int n = int(n64);  // what a list can hold
   constexpr int kRound = kIdsTogether * kThreads;
   GLM_SHARED(int32_t, chosen, kMost + kRound);
@@ -48,26 +50,34 @@ GLM_FN void EachChosen(Block&, const int32_t* ids, int64_t n64, Keep keep,
         const auto place = [&](int j) {
           return from + j / 4 * 4 * kThreads + Thread() * 4 + j % 4;
         };
-        uint32_t kept[kIdsTogether];
-        int mine = 0;
+        // Bit j: the work-item's j-th id is one.
+        uint32_t kept = 0;
         GLM_UNROLL for (int j = 0; j < kIdsTogether; ++j) {
-          kept[j] = Ballot(place(j) < n && keep(place(j), id[round][j]));
-          mine += __builtin_popcount(kept[j]);
+          kept |= uint32_t(wants(id[round][j])) << j;
+        }
+        int mine = 0, before = 0;  // of the wave, and of its lanes before
+        if (Ballot(kept != 0) != 0) {
+          for (uint32_t left = kept; left != 0; left &= left - 1) {
+            const int j = __builtin_ctz(left);
+            if (place(j) >= n || !keep(place(j))) kept &= ~(1u << j);
+          }
+          const int own = __builtin_popcount(kept);
+          GLM_UNROLL for (int bit = 0; bit < 4; ++bit) {
+            const uint32_t lanes = Ballot(own >> bit & 1);
+            mine += __builtin_popcount(lanes) << bit;
+            before += __builtin_popcount(lanes & ((1u << Lane()) - 1u)) << bit;
+          }
         }
         if (Lane() == 0) found[Wave()] = mine;
         Barrier();
-        int at = count;
+        int at = count + before;
         GLM_UNROLL for (int wave = 0; wave < kWaves; ++wave) {
           at += wave < Wave() ? found[wave] : 0;
           count += found[wave];
         }
         count = Uniform(count);
-        GLM_UNROLL for (int j = 0; j < kIdsTogether; ++j) {
-          if (kept[j] >> Lane() & 1u) {
-            const uint32_t before = kept[j] & ((1u << Lane()) - 1u);
-            chosen[at + __builtin_popcount(before)] = place(j);
-          }
-          at += __builtin_popcount(kept[j]);
+        for (; kept != 0; kept &= kept - 1) {
+          chosen[at++] = place(__builtin_ctz(kept));
         }
         from += kRound;
         Barrier();

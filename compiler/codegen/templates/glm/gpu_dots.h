@@ -71,6 +71,55 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
   if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
 }
 
+// The raw 8 elements of LoadVector<DType, Float8>, and their values.
+template <int DType>
+struct Raw8 {
+  typedef uint32_t Words __attribute__((ext_vector_type(4)));
+  Words words[DType == F32 ? 2 : 1];
+
+  GLM_FN void Load(const void* row, int64_t i) {
+    const Words* from = static_cast<const Words*>(
+        __builtin_assume_aligned(At<DType>(row, i), 16));
+    GLM_UNROLL for (auto& w : words) w = *from++;
+  }
+  GLM_FN Float8 Values() const { return LoadVector<DType, Float8>(words, 0); }
+};
+
+// acc[o] += x . w[o] for rows of K elements, of which a lane takes 8 in turn:
+// while some are multiplied, the loads of the next ones are under way, kDepth
+// turns of them.
+template <int XT, int WT, int64_t K, int kDepth, int O>
+GLM_FN void FlowingDots(const void* x, const void* const (&w)[O],
+                        float (&acc)[O]) {
+  constexpr int kTurn = 8 * kLanesOfWave;
+  constexpr int kTurns = int(K / kTurn);
+  static_assert(K % kTurn == 0 && kTurns % kDepth == 0, "whole turns");
+  const int64_t lane = Lane() * 8;
+  Raw8<WT> flying[kDepth][O];
+  GLM_UNROLL for (int d = 0; d < kDepth; ++d) {
+    GLM_UNROLL for (int o = 0; o < O; ++o) {
+      flying[d][o].Load(w[o], d * kTurn + lane);
+    }
+  }
+  const auto round = [&]<bool kMore>(int turn) GLM_INLINE {
+    GLM_UNROLL for (int d = 0; d < kDepth; ++d) {
+      Raw8<XT> some;
+      some.Load(x, (turn + d) * kTurn + lane);
+      const Float8 xv = some.Values();
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        const Float8 wv = flying[d][o].Values();
+        GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o] += wv[j] * xv[j];
+        if (kMore) flying[d][o].Load(w[o], (turn + d + kDepth) * kTurn + lane);
+      }
+    }
+  };
+#pragma nounroll
+  for (int turn = 0; turn < kTurns - kDepth; turn += kDepth) {
+    round.template operator()<true>(turn);
+  }
+  round.template operator()<false>(kTurns - kDepth);
+}
+
 // out(r, o, x_row(r) . w_row(o)) for rows of K elements, 1 to 8 rows and any
 // number of outputs. A wave takes O outputs at a time, fewer when there are at
 // most kOutputs; its lanes share the columns, 8 each.
@@ -80,6 +129,12 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
   WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
     constexpr int O = int(Most(1, Least(R == 8 ? 2 : 4, kOutputs / kWaves)));
+    // Blocks of long rows are few: more of their loads are in flight.
+    constexpr int kDepth = K >= 8192 ? kTurnsOfLongRows : 2;
+    constexpr bool kFlows = R == 1 && WT != F32 && K < 16384 &&
+                            K % (8 * kLanesOfWave * kDepth) == 0;
+    // Loads of the weight in flight, of rows longer than that.
+    constexpr int kFlying = R == 1 && K >= 16384 ? 4 * kTurnsOfLongRows : 8;
     const void* x[R];
     GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
     for (int64_t first = Wave() * O; first < outputs; first += kWaves * O) {
@@ -102,14 +157,66 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
         }
       };
       constexpr int kStep = 8 * kLanesOfWave;
-      if constexpr (R < 4) {  // eight loads of the weight in flight
-#pragma clang loop unroll_count(8 / O)
+      if constexpr (kFlows) {
+        float one[O] = {};
+        FlowingDots<XT, WT, K, kDepth>(x[0], w, one);
+        GLM_UNROLL for (int o = 0; o < O; ++o) acc[o][0] = one[o];
+      } else if constexpr (R < 4) {
+#pragma clang loop unroll_count(kFlying / O)
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       } else {
 #pragma nounroll
         for (int64_t i = Lane() * 8; i < K; i += kStep) step(i);
       }
       StoreDots(acc, first, outputs, rows, out);
+    }
+  });
+  Barrier();
+}
+
+// Dots of at most kOutputs outputs: all waves share the columns.
+template <int XT, int WT, int64_t K, int64_t kMost, int kOutputs, class XRow,
+          class WRow, class Out>
+GLM_FN void SharedDots(Block&, int64_t rows, XRow x_row, int64_t outputs,
+                       WRow w_row, Out out) {
+  static_assert(kOutputs * kMost <= kLanesOfWave, "a lane a sum");
+  GLM_SHARED(float, part, kWaves * kOutputs * kMost);
+  WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
+    constexpr int O = kOutputs;
+    const void* x[R];
+    GLM_UNROLL for (int r = 0; r < R; ++r) x[r] = x_row(Least(r, rows - 1));
+    const void* w[O];
+    GLM_UNROLL for (int o = 0; o < O; ++o) w[o] = w_row(Least(o, outputs - 1));
+    float acc[O][R] = {};
+#pragma unroll 2
+    for (int64_t i = Thread() * 8; i < K; i += 8 * kThreads) {
+      Float8 wv[O];
+      GLM_UNROLL for (int o = 0; o < O; ++o) {
+        wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
+      }
+      GLM_UNROLL for (int r = 0; r < R; ++r) {
+        const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
+        GLM_UNROLL for (int o = 0; o < O; ++o) {
+          GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] += wv[o][j] * xv[j];
+        }
+      }
+    }
+    float mine = 0.0f;
+    GLM_UNROLL for (int o = 0; o < O; ++o) {
+      GLM_UNROLL for (int r = 0; r < R; ++r) {
+        const float sum = SumWave(acc[o][r]);
+        if (Lane() == o * R + r) mine = sum;
+      }
+    }
+    if (Lane() < O * R) part[Wave() * O * R + Lane()] = mine;
+    Barrier();
+    if (Thread() < O * R) {
+      float sum = 0.0f;
+      GLM_UNROLL for (int wave = 0; wave < kWaves; ++wave) {
+        sum += part[wave * O * R + Thread()];
+      }
+      const int64_t o = Thread() / R, r = Thread() % R;
+      if (o < outputs && r < rows) out(r, o, sum);
     }
   });
   Barrier();

@@ -96,6 +96,11 @@ GLM_FN void Gemv(Block& block, const DenseWeight<WT, RS, CS>& weight,
     StretchDots<XT, WT, K, 1, K, kMost>(
         block, rows, x_row, count,
         [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
+  } else if constexpr (CS == 1 && kWidth * kMost <= kLanesOfWave &&
+                       kWidth <= kFewOutputs) {
+    SharedDots<XT, WT, K, kMost, int(kWidth)>(
+        block, rows, x_row, count,
+        [&](int64_t n) { return At<WT>(weight.data, (n0 + n) * RS); }, out);
   } else if constexpr (CS == 1) {
     Dots<XT, WT, K, kMost, kWidth>(
         block, rows, x_row, count,

@@ -117,10 +117,8 @@ GLM_FN void MatrixUnitMatmul(const Weight& weight, int64_t n0, int64_t count,
                              int64_t rows, XRow x_row, Out out) {
   using Code = Codes<Weight>;
   constexpr int kTiles = kTileN / 16;
-  // Columns whose products a matrix unit sums before they join the result: a
-  // scale's, or as many as keep its sums exact enough (an sm_90 cuts off what
-  // does not fit, so the error grows with every addition).
-  constexpr int64_t kTogether = Code::kGroup != 0 ? Code::kGroup : 512;
+  constexpr int64_t kTogether =
+      Code::kGroup != 0 ? Code::kGroup : kColumnsTogether;
   constexpr bool kParts = Code::kGroup != 0 || K > kTogether;
   uint16_t* x = reinterpret_cast<uint16_t*>(Scratch());
   uint16_t* w = x + kTileRows * kStride;

@@ -2,8 +2,8 @@
 // of a weight on the matrix units of a GPU.
 //
 // Operands stream through stages of shared memory (gpu_stages.h), 32 columns at
-// a time. A group's scale multiplies its sum. 8 waves share the tile: 2 by
-// rows, 4 by outputs.
+// a time. A group's scale multiplies its sum. 8 waves share the tile, by rows
+// and outputs as StageTile says.
 //
 // It is for what is aligned: bf16 rows of a multiple of 8 columns from
 // addresses of a multiple of 16 bytes, and weights alike. Arena and weights are
@@ -15,8 +15,6 @@
 #ifdef GLM_GPU
 
 namespace glm::kernel {
-
-inline constexpr int kWaveOutputs = 32;
 
 // ------------------------------------------------------------------ results
 
@@ -33,15 +31,16 @@ GLM_FN void StorePair(void* memory, int64_t index, float a, float b) {
   }
 }
 
-// Row r of 16 sums a lane from column n0 of y, `count` of them. kEven: rows of
-// y are even addresses of elements.
-template <int OT, bool kEven>
+// Row r of the sums of a lane's tile from column n0 of y, `count` of them.
+// kEven: rows of y are even addresses of elements.
+template <class Tile, int OT, bool kEven>
 GLM_FN void StoreSums(const TileSums& sums, int r, int n0, int64_t count,
                       void* y) {
-  if constexpr (kSumColumns > 1) {
-    GLM_UNROLL for (int c = 0; c < kSumColumns; c += 2) {
-      const int n = n0 + TileColumn(SumIndex(0, c));
-      const float a = sums[SumIndex(r, c)], b = sums[SumIndex(r, c + 1)];
+  if constexpr (Tile::kSumColumns > 1) {
+    GLM_UNROLL for (int c = 0; c < Tile::kSumColumns; c += 2) {
+      const int n = n0 + Tile::SumOutput(Tile::SumIndex(0, c));
+      const float a = sums[Tile::SumIndex(r, c)];
+      const float b = sums[Tile::SumIndex(r, c + 1)];
       if (kEven && n + 1 < count) {
         StorePair<OT>(y, n, a, b);
       } else {
@@ -50,92 +49,120 @@ GLM_FN void StoreSums(const TileSums& sums, int r, int n0, int64_t count,
       }
     }
   } else {
-    const int n = n0 + TileColumn(0);
-    if (n < count) Store<OT>(y, n, sums[SumIndex(r, 0)]);
+    const int n = n0 + Tile::SumOutput(0);
+    if (n < count) Store<OT>(y, n, sums[Tile::SumIndex(r, 0)]);
   }
 }
 
 // ------------------------------------------------------------------ product
 
-// Columns whose products a matrix unit sums before they join the result: a
-// scale's, or as many as keep its sums exact enough (an sm_90 cuts off what
-// does not fit, so the error grows with every addition).
-inline constexpr int64_t kColumnsTogether = 512;
-
-// At most kRows rows, 32, 64 or 128, through `memory` of kRoom bytes.
+// At most kRows rows, whole tiles of the waves beside each other, through
+// `memory` of kRoom bytes.
 template <int OT, int64_t K, int kRows, bool kEven, int kRoom, class Weight,
           class Has, class XRow, class YRow>
 GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
                           int64_t count, Has has, XRow x_row, YRow y_row) {
   using X = StagedRows<kRows, K>;
   using W = StagedWeight<Weight, K>;
+  using Tile = StageTile<W::kGroup != 0>;
   constexpr int kStage = X::kBytes + W::kBytes;
   static_assert(kSlots<kStage, kRoom> * kStage <= kRoom, "stages fit");
-  constexpr int kM = kRows / 32, kN = kWaveOutputs / 16;  // tiles of a wave
+  // Tiles of a wave. Waves beside each other by rows take tiles in turn, so
+  // that all have some of few rows.
+  constexpr int kRowWaves = Tile::RowWaves(kRows);
+  constexpr int kWaveOutputs = int(kTileOutputs) * kRowWaves / kWaves;
+  constexpr int kM = kRows / 16 / kRowWaves, kN = kWaveOutputs / 16;
   constexpr int64_t kTogether = W::kGroup != 0 ? W::kGroup : kColumnsTogether;
   constexpr bool kParts = W::kGroup != 0 || K > kTogether;
   constexpr int kSteps = int(CeilDiv(K, kStageColumns));
   constexpr int kPartSteps = int(kTogether / kStageColumns);
   const X x(has, x_row);
   const W w(weight, n0, count);
-  // Tiles of rows alternate, so that both halves have some of few rows.
-  const int row0 = Wave() % 2 * 16;
-  const int out0 = Wave() / 2 * kWaveOutputs;
+  const int row0 = Wave() % kRowWaves * 16;
+  const int out0 = Wave() / kRowWaves * kWaveOutputs;
+  __builtin_assume(out0 < int(kTileOutputs));
   TileSums sums[kM][kN] = {};
-  TileSums part[kM][kN] = {};
+  TileSums part[kM][kN];
+  // Registers do not hold both of a large tile: its sums lie in memory of the
+  // work-item, which an index that nobody knows keeps them in.
+  constexpr bool kAside = kParts && W::kGroup == 0 && kRows >= kAsideRows;
+  TileSums aside[kAside ? kM * kN : 1];
+  const int first = kAside ? int(Opaque(0)) : 0;
+  // What the next step multiplies, where that is loaded ahead.
+  constexpr bool kAhead = Tile::kReadsAhead && kN > 1;
+  typename Tile::Outputs ahead[kN];
+  const auto load = [&](const char* stage, int round,
+                        typename Tile::Outputs* to) GLM_INLINE {
+    GLM_UNROLL for (int j = 0; j < kN; ++j) {
+      to[j] = W::Load(stage + X::kBytes, out0 + j * 16, round);
+    }
+  };
   // Two neighbouring outputs' f16 a word.
-  uint32_t scale[kN][CeilDiv(kSumColumns, 2)];
+  uint32_t scale[kN][CeilDiv(Tile::kSumColumns, 2)];
 
-  RunStages<X::kCopies + W::kCopies, kStage, kRoom>(
-      memory, kSteps,
+  RunStages<X::kCopies + W::kCopies, kStage, kRoom, kSteps, kPartSteps, kAhead>(
+      memory,
       [&](int i, int step) GLM_INLINE {
         if (i < X::kCopies) return x.Copy(i, step);
         Copy16 copy = w.Copy(i - X::kCopies, step);
         copy.to += X::kBytes;
         return copy;
       },
-      [&](const char* stage, int step) GLM_INLINE {
+      [&](const char* stage) GLM_INLINE { load(stage, 0, ahead); },
+      // 1. The scales that a group will need.
+      [&](int group) GLM_INLINE {
         if (out0 >= count) return;
-        // 1. The scales that the group will need.
-        if constexpr (W::kGroup != 0) {
-          if (step % kPartSteps == 0) {
-            GLM_UNROLL for (int j = 0; j < kN; ++j) {
-              GLM_UNROLL for (int c = 0; c < kSumColumns; c += 2) {
-                const int n = out0 + j * 16 + TileColumn(SumIndex(0, c));
-                scale[j][c / 2] =
-                    W::Scales(weight, n0, n, int(count), step / kPartSteps);
-              }
-            }
-          }
-        }
-        // 2. The product of 32 columns.
-        GLM_UNROLL for (int round = 0; round < kRounds; ++round) {
-          const int chunk = PieceChunk(round);
-          Pieces a[kM];
-          GLM_UNROLL for (int m = 0; m < kM; ++m) {
-            GLM_UNROLL for (int i = 0; i < kPieces; ++i) {
-              a[m].of[i] = X::At(stage, m * 32 + row0 + PieceRow(i), chunk);
-            }
-          }
-          GLM_UNROLL for (int j = 0; j < kN; ++j) {
-            Pieces b;
-            GLM_UNROLL for (int i = 0; i < kPieces; ++i) {
-              b.of[i] =
-                  W::At(stage + X::kBytes, out0 + j * 16 + PieceRow(i), chunk);
-            }
-            GLM_UNROLL for (int m = 0; m < kM; ++m) {
-              MultiplyPieces(kParts ? part[m][j] : sums[m][j], a[m], b);
-            }
-          }
-        }
-        // 3. A group's sum joins the result.
         if constexpr (kParts) {
-          if ((step + 1) % kPartSteps != 0 && step + 1 != kSteps) return;
+          GLM_UNROLL for (int m = 0; m < kM; ++m) {
+            GLM_UNROLL for (int j = 0; j < kN; ++j) part[m][j] = 0.0f;
+          }
+        }
+        if constexpr (W::kGroup != 0) {
+          GLM_UNROLL for (int j = 0; j < kN; ++j) {
+            GLM_UNROLL for (int c = 0; c < Tile::kSumColumns; c += 2) {
+              const int n =
+                  out0 + j * 16 + Tile::SumOutput(Tile::SumIndex(0, c));
+              scale[j][c / 2] = W::Scales(weight, n0, n, int(count), group);
+            }
+          }
+        }
+      },
+      // 2. The product of 32 columns.
+      [&](const char* stage, const char* after, auto fill) GLM_INLINE {
+        if (out0 >= count) return fill();
+        GLM_UNROLL for (int round = 0; round < Tile::kRounds; ++round) {
+          typename Tile::Outputs b[kN];
+          if constexpr (kAhead) {
+            GLM_UNROLL for (int j = 0; j < kN; ++j) b[j] = ahead[j];
+            load(after, 0, ahead);
+          } else {
+            load(stage, round, b);
+          }
+          GLM_UNROLL for (int m = 0; m < kM; ++m) {
+            const typename Tile::Rows a =
+                Tile::LoadRows(stage, m * 16 * kRowWaves + row0, round);
+            if (round == 0 && m == 0) fill();
+            GLM_UNROLL for (int j = 0; j < kN; ++j) {
+              Tile::Multiply(kParts ? part[m][j] : sums[m][j], a, b[j]);
+            }
+          }
+        }
+      },
+      // 3. A part's sum joins the result.
+      [&](int index) GLM_INLINE {
+        if (out0 >= count) return;
+        if constexpr (kAside) {
+          GLM_UNROLL for (int i = 0; i < kM * kN; ++i) {
+            TileSums sum = part[i / kN][i % kN];
+            if (index > 0) sum += aside[first + i];
+            aside[first + i] = sum;
+          }
+        } else if constexpr (kParts) {
           GLM_UNROLL for (int m = 0; m < kM; ++m) {
             GLM_UNROLL for (int j = 0; j < kN; ++j) {
-              GLM_UNROLL for (int r = 0; r < kSumRows; ++r) {
-                GLM_UNROLL for (int c = 0; c < kSumColumns; ++c) {
-                  const int i = SumIndex(r, c);
+              GLM_UNROLL for (int r = 0; r < Tile::kSumRows; ++r) {
+                GLM_UNROLL for (int c = 0; c < Tile::kSumColumns; ++c) {
+                  const int i = Tile::SumIndex(r, c);
                   if constexpr (W::kGroup == 0) {
                     sums[m][j][i] += part[m][j][i];
                   } else {
@@ -144,7 +171,6 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
                   }
                 }
               }
-              part[m][j] = 0.0f;
             }
           }
         }
@@ -152,12 +178,14 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
 
   if (out0 >= count) return;
   GLM_UNROLL for (int m = 0; m < kM; ++m) {
-    GLM_UNROLL for (int r = 0; r < kSumRows; ++r) {
-      const int row = m * 32 + row0 + TileRow(SumIndex(r, 0));
+    GLM_UNROLL for (int r = 0; r < Tile::kSumRows; ++r) {
+      const int row =
+          m * 16 * kRowWaves + row0 + Tile::SumRow(Tile::SumIndex(r, 0));
       if (!has(row)) continue;
       void* y = y_row(row);
       GLM_UNROLL for (int j = 0; j < kN; ++j) {
-        StoreSums<OT, kEven>(sums[m][j], r, out0 + j * 16, count, y);
+        const TileSums& sum = kAside ? aside[first + m * kN + j] : sums[m][j];
+        StoreSums<Tile, OT, kEven>(sum, r, out0 + j * 16, count, y);
       }
     }
   }
@@ -261,7 +289,17 @@ inline constexpr bool kContiguous<DenseWeight<BF16, K, 1>, K> = true;
 // Shared memory of the stages: all that a kernel may have where a tile of 128
 // rows leaves two stages only.
 template <int kRows>
-inline constexpr int kStageRoom = kRows == 128 ? 48 * 1024 : 36 * 1024;
+inline constexpr int kStageRoom = kRows == 128 ? 48 * 1024 : 38 * 1024;
+
+// The stages of all products of a kernel that need as much.
+template <int kBytes>
+GLM_FN char* Stages() {
+  GLM_SHARED(char, stages, kBytes);
+  return stages;
+}
+
+template <int kRows>
+struct Rows {};
 
 template <int OT, int64_t K, int kRows, bool kEven, class Weight, class Has,
           class XRow, class YRow>
@@ -275,13 +313,22 @@ GLM_FN void AlignedProduct(const Weight& weight, int64_t n0, int64_t count,
     constexpr int kMost = kRows < 32 ? 32 : kRows;
     constexpr int kStage = StagedRows<kMost, K>::kBytes + W::kBytes;
     constexpr int kRoom = kSlots<kStage, kStageRoom<kRows>> * kStage;
-    GLM_SHARED(char, stages, kRoom);
-    if (kMost == 64 && rows <= 32) {
-      StagedProduct<OT, K, 32, kEven, kRoom>(stages, weight, n0, count, exists,
-                                             x_row, y_row);
-    } else {
-      StagedProduct<OT, K, kMost, kEven, kRoom>(stages, weight, n0, count,
+    char* stages = Stages<kRoom>();
+    const auto product = [&]<int kSome>(Rows<kSome>) GLM_INLINE {
+      StagedProduct<OT, K, kSome, kEven, kRoom>(stages, weight, n0, count,
                                                 exists, x_row, y_row);
+    };
+    // Tiles of 64 rows are those of lists, most of which end in one of fewer.
+    constexpr int kLeast =
+        kMost == 64 ? 16 * StageTile<W::kGroup != 0>::RowWaves(64) : kMost;
+    if (kLeast < 32 && rows <= 16) {
+      product(Rows < kLeast<32 ? 16 : kMost>{});
+    } else if (kLeast <= 32 && rows <= 32) {
+      product(Rows<kLeast <= 32 ? 32 : kMost>{});
+    } else if (kLeast < 32 && rows <= 48) {
+      product(Rows < kLeast<32 ? 48 : kMost>{});
+    } else {
+      product(Rows<kMost>{});
     }
   }
 }

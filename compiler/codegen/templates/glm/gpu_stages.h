@@ -7,21 +7,13 @@
 // aligned to be copied 16 bytes at a time.
 #pragma once
 
+#include "glm/gfx1201_stages.h"
 #include "glm/gpu_matrix.h"
+#include "glm/sm_90_stages.h"
 
 #ifdef GLM_GPU
 
 namespace glm::kernel {
-
-inline constexpr int kStageColumns = 32;
-inline constexpr int64_t kTileOutputs = 128;
-
-// Byte offset of 8 columns of a row in a stage [rows][32]. The order of a row's
-// chunks keeps reads of a column of rows, and of whole rows, off each other's
-// banks.
-GLM_FN int ChunkPlace(int row, int chunk) {
-  return row * 64 + (chunk ^ (row >> 1 & 3)) * 16;
-}
 
 // The f16 in the low or the high half of a word.
 GLM_FN float Half(uint32_t word, int high) {
@@ -33,7 +25,7 @@ GLM_FN float Half(uint32_t word, int high) {
 //   kBytes              of a stage
 //   kCopies             copies a work-item
 //   Copy(i, step)       one of them
-//   At(stage, n, chunk) 8 columns of output n
+//   Load(stage, n, round)   a wave's operand of 16 outputs from n on
 //   Scales(weight, n0, n, count, group)   scales of output n0 + n and, where a
 //                       lane has both, of its neighbour; any from n = count on
 
@@ -63,9 +55,6 @@ struct StagedRows {
     return {from[i] + int64_t(step) * 64, ChunkPlace(Index(i) / 4, chunk),
             kTotal % kThreads == 0 || Index(i) < kTotal, inside[i] && columns};
   }
-  GLM_FN static Piece At(const char* stage, int row, int chunk) {
-    return *reinterpret_cast<const Piece*>(stage + ChunkPlace(row, chunk));
-  }
 };
 
 template <class Weight, int64_t K>
@@ -87,6 +76,9 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K>
                                       return glm::kernel::At<BF16>(
                                           weight.data, (n0 + n) * RS);
                                     }) {}
+  GLM_FN static auto Load(const char* stage, int n, int round) {
+    return StageTile<false>::LoadOutputs(stage, n, round);
+  }
 };
 
 // Neighbours along the outputs, of which there are whole eights: a stage is
@@ -110,15 +102,11 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K> {
     const int k = Thread() / 16 + i * (kThreads / 16);
     const int64_t skipped = int64_t(step) * kStageColumns;
     return {from + (skipped + k - Thread() / 16) * CS * 2,
-            (k * int(kTileOutputs) + Thread() % 16 * 8) * 2, true,
+            StageTile<false>::ColumnPlace(k, Thread() % 16), true,
             inside && (K % kStageColumns == 0 || skipped + k < K)};
   }
-  GLM_FN static Piece At(const char* stage, int n, int chunk) {
-    const uint16_t* at =
-        reinterpret_cast<const uint16_t*>(stage) + chunk * 8 * kTileOutputs + n;
-    Piece v;
-    GLM_UNROLL for (int i = 0; i < 8; ++i) v[i] = at[i * kTileOutputs];
-    return v;
+  GLM_FN static auto Load(const char* stage, int n, int round) {
+    return StageTile<false>::LoadColumns(stage, n, round);
   }
 };
 
@@ -131,26 +119,40 @@ struct StagedWeight<Gptq4Weight<N, Columns, G>, K> {
   static constexpr int kStride = kTileOutputs + 8;
   static constexpr int kBytes = kStageColumns / 8 * kStride * 4;
   static constexpr int kCopies = 1;
+  static constexpr int kFours = kTileOutputs / 4;  // copies of a row
+  static_assert(kFours * (kStageColumns / 8) <= kThreads, "one a work-item");
   const uint32_t* from;
   bool inside;
 
   GLM_FN StagedWeight(const Gptq4Weight<N, Columns, G>& weight, int64_t n0,
                       int64_t count)
-      : from(weight.words + Thread() / 32 % 4 * N + n0 + Lane() * 4),
-        inside(Lane() * 4 < count) {}
+      : from(weight.words + Thread() / kFours % 4 * N + n0 +
+             Thread() % kFours * 4),
+        inside(Thread() % kFours * 4 < count) {}
   GLM_FN Copy16 Copy(int, int step) const {
-    const int row = Thread() / 32;
+    const int row = Thread() / kFours;
     const int64_t word = int64_t(step) * 4;
-    return {from + word * N, (row * kStride + Lane() * 4) * 4, row < 4,
-            inside && (K % kStageColumns == 0 || word + row < K / 8)};
+    return {from + word * N, (row * kStride + Thread() % kFours * 4) * 4,
+            row < 4, inside && (K % kStageColumns == 0 || word + row < K / 8)};
   }
-  GLM_FN static Piece At(const char* stage, int n, int chunk) {
-    return CodePiece(
-        reinterpret_cast<const uint32_t*>(stage)[chunk * kStride + n]);
+  GLM_FN static auto Load(const char* stage, int n0, int round) {
+    return StageTile<true>::LoadCodes(
+        [&](int n, int chunk) GLM_INLINE {
+          const uint32_t* words = reinterpret_cast<const uint32_t*>(stage);
+          if constexpr (StageTile<true>::kSumColumns == 1) {
+            return CodePiece(words[chunk * kStride + n]);
+          } else {  // two neighbours are one load
+            typedef uint32_t Words2 __attribute__((ext_vector_type(2)));
+            return CodePiece((*reinterpret_cast<const Words2*>(
+                words + chunk * kStride + n / 2 * 2))[n % 2]);
+          }
+        },
+        n0, round);
   }
   GLM_FN static uint32_t Scales(const Gptq4Weight<N, Columns, G>& weight,
                                 int64_t n0, int n, int count, int64_t group) {
-    constexpr int kTogether = kSumColumns > 1 ? 2 : 1;  // N is even
+    constexpr int kTogether =
+        StageTile<true>::kSumColumns > 1 ? 2 : 1;  // N is even
     const void* at = glm::kernel::At<F16>(
         weight.scales, group * N + n0 + Least(n, count - kTogether));
     if constexpr (kTogether == 2) return *static_cast<const uint32_t*>(at);
@@ -177,14 +179,18 @@ struct StagedWeight<Int8Weight<Columns, G>, K> {
     return {from + k, Thread() * 16, true,
             inside && (K % kStageColumns == 0 || k + Thread() % 2 * 16 < K)};
   }
-  GLM_FN static Piece At(const char* stage, int n, int chunk) {
-    const Bytes<8> code = *reinterpret_cast<const Bytes<8>*>(
-        stage + n * kStageColumns + chunk * 8);
-    Piece v;
-    GLM_UNROLL for (int i = 0; i < 8; ++i) {
-      v[i] = uint16_t(Bits(float(code[i])) >> 16);
-    }
-    return v;
+  GLM_FN static auto Load(const char* stage, int n0, int round) {
+    return StageTile<true>::LoadCodes(
+        [&](int n, int chunk) GLM_INLINE {
+          const Bytes<8> code = *reinterpret_cast<const Bytes<8>*>(
+              stage + n * kStageColumns + chunk * 8);
+          Piece v;
+          GLM_UNROLL for (int i = 0; i < 8; ++i) {
+            v[i] = uint16_t(Bits(float(code[i])) >> 16);
+          }
+          return v;
+        },
+        n0, round);
   }
   GLM_FN static uint32_t Scales(const Int8Weight<Columns, G>& weight,
                                 int64_t n0, int n, int count, int64_t group) {
@@ -192,7 +198,7 @@ struct StagedWeight<Int8Weight<Columns, G>, K> {
       return uint32_t(static_cast<const uint16_t*>(
           weight.scales)[(n0 + Least(i, count - 1)) * weight.kGroups + group]);
     };
-    return kSumColumns > 1 ? at(n) | at(n + 1) << 16 : at(n);
+    return StageTile<true>::kSumColumns > 1 ? at(n) | at(n + 1) << 16 : at(n);
   }
 };
 

@@ -1,155 +1,229 @@
 // gpu_top_k.h - the k largest of a row on a GPU, by the exact rule of top_k.
 #pragma once
 
-#include "glm/gpu_gemv.h"
+#include "glm/gpu_cut.h"
 
 #ifdef GLM_GPU
 
 namespace glm::kernel {
 
-// Orders as the rule does: NaN lowest, -0 as +0, else by value.
-GLM_FN uint32_t OrderedKey(float v) {
-  const uint32_t bits = Bits(v + 0.0f);
-  const uint32_t key = bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
-  return v != v ? 0u : key;
+// ------------------------------------------------------------------ few of few
+
+// The items and the places of RankTopK at a time.
+inline constexpr int kRanked = 64 * kWaves;
+inline constexpr int kRankedPlaces = 16;
+
+// How many of keys[0 .. 16 * sixteens) are before keys[i] unless that is 0: the
+// larger ones, and of the equal ones those at a lower index. Four neighbouring
+// lanes have one i and share the comparisons; they all get the sum. The whole
+// wave takes part.
+GLM_FN int CountBefore(const uint32_t* keys, int sixteens, int i) {
+  typedef uint32_t Key4 __attribute__((ext_vector_type(4)));
+  const uint32_t key = keys[i];
+  const int part = Thread() % 4;
+  // In i's own four, the ones before it; in others, all or none count if equal.
+  int before = part < i % 4 && keys[i / 4 * 4 + part] == key;
+#pragma unroll 4
+  for (int j = 0; j < sixteens; ++j) {
+    const int four = j * 4 + part;
+    const Key4 other = *reinterpret_cast<const Key4*>(keys + four * 4);
+    const uint32_t least = four < i / 4 ? key : key + 1;
+    GLM_UNROLL for (int l = 0; l < 4; ++l) before += other[l] >= least;
+  }
+  float sum = float(before);  // exact, and what lanes exchange
+  sum += Exchange<1>(sum);
+  return int(sum + Exchange<2>(sum));
 }
 
-// Adds and returns what was there before.
-GLM_FN int Increment(int* counter, int by = 1) {
-  return __scoped_atomic_fetch_add(counter, by, __ATOMIC_RELAXED,
-                                   __MEMORY_SCOPE_WRKGRP);
-}
+// SelectTopK, largest first, for k <= kRankedPlaces and rows that are not long.
+// An item's place is the number of items before it: among those of its wave
+// first, then among the first ones of all waves. What kRanked items do not hold
+// comes after them, with the ones chosen so far in front: all are in order of
+// column where they are equal.
+template <int64_t k>
+GLM_FN void RankTopK(const float* scores, int64_t n64, int32_t* ids) {
+  constexpr int kShare = kRanked / kWaves;  // at most
+  constexpr int kPlaces = int(CeilDiv(kWaves * k, 16)) * 16;
+  static_assert(2 * (kRanked + kPlaces) <= kScratchFloats, "fits");
+  uint32_t* keys = reinterpret_cast<uint32_t*>(Scratch());
+  uint32_t* firsts = keys + kRanked;
+  int* columns = reinterpret_cast<int*>(firsts + kPlaces);
+  const int n = int(n64);
+  for (int i = n + Thread(); i < k; i += kThreads) ids[i] = -1;
+  int chosen = 0;
+#pragma nounroll
+  for (int next = 0; next < n;) {
+    const int room = kRanked - chosen;
+    const int fresh = n - next < room ? n - next : room;
+    const int items = chosen + fresh;
+    const auto column = [&](int i) {
+      return i < chosen ? ids[i] : next + i - chosen;
+    };
+    const int share = (items + kWaves - 1) / kWaves;
+    const int begin = Wave() * share;
+    const int left = items - begin;  // less than 0: none
+    const int own = left < share ? left : share;
 
-// f(i, key, present) for the keys of all scores, by all lanes at once: the last
-// calls have i that are not there. A sweep waits for its loads; many are under
-// way at a time.
-template <class F>
-GLM_FN void EachKey(const float* scores, int64_t n, F f) {
-  constexpr int kTogether = 16;
-  for (int64_t first = 0; first < n; first += kTogether * kThreads) {
-    float some[kTogether];
-    GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      const int64_t i = first + j * kThreads + Thread();
-      some[j] = i < n ? scores[i] : 0.0f;
+    // 1. The keys of the wave's share; 0 is none, and less than that of a NaN.
+    uint32_t* wave_keys = keys + Wave() * kShare;
+    GLM_UNROLL for (int i = 0; i < kShare; i += kLanesOfWave) {
+      const int at = i + Lane();
+      uint32_t key = 0;
+      if (at < own) key = OrderedKey(scores[column(begin + at)]) + 1;
+      wave_keys[at] = key;
     }
-    GLM_UNROLL for (int j = 0; j < kTogether; ++j) {
-      if (first + j * kThreads < n) {
-        const int64_t i = first + j * kThreads + Thread();
-        f(i, OrderedKey(some[j]), i < n);
+    if (Lane() < k && Lane() >= own) firsts[Wave() * k + Lane()] = 0;
+    if (Thread() < kPlaces - kWaves * k) firsts[kWaves * k + Thread()] = 0;
+    WaveBarrier();
+
+    // 2. Its k first ones: equal keys are in order of column there, too.
+    const int sixteens = (share + 15) / 16;
+    for (int first = 0; first < own; first += kLanesOfWave / 4) {
+      const int i = first + Lane() / 4;
+      const int place = CountBefore(wave_keys, sixteens, i);
+      if (i < own && place < k && Lane() % 4 == 0) {
+        firsts[Wave() * k + place] = wave_keys[i];
+        columns[Wave() * k + place] = column(begin + i);
       }
     }
-  }
-  Barrier();
-}
+    Barrier();
 
-// What KthKey takes: Each(f) is EachKey over some keys, the same every time.
-struct ScoreKeys {
-  const float* scores;
-  int64_t n;
-  template <class F>
-  GLM_FN void Each(F f) const {
-    EachKey(scores, n, f);
-  }
-};
-
-// kEach keys of every work-item.
-template <int kEach>
-struct OwnKeys {
-  const uint32_t* keys;
-  template <class F>
-  GLM_FN void Each(F f) const {
-    GLM_UNROLL for (int j = 0; j < kEach; ++j) {
-      const int i = j * kThreads + Thread();
-      f(i, keys[i], true);
+    // 3. Those of all waves.
+    GLM_UNROLL for (int first = 0; first < kWaves * k; first += kThreads / 4) {
+      if (first + Wave() * (kLanesOfWave / 4) < kWaves * k) {
+        const int i = first + Thread() / 4;
+        const int place = CountBefore(firsts, kPlaces / 16, i);
+        if (firsts[i] != 0 && place < k && Thread() % 4 == 0) {
+          ids[place] = columns[i];
+        }
+      }
     }
+    next += fresh;
+    chosen = items < k ? items : int(k);
     Barrier();
   }
-};
+}
 
-// Counts the digits of the lanes with `counted`. Scores of a row share their
-// leading digits, and adding to one counter lane by lane takes its time: the
-// lanes that have the first one's digit are added at once.
-GLM_FN void CountDigit(int* histogram, uint32_t digit, bool counted) {
-  const uint32_t lanes = Ballot(counted);
-  if (lanes == 0) return;
-  const int first = __builtin_ctz(lanes);
-  // Every lane takes part in the exchange, also one that counts nothing.
-  const uint32_t of_first = uint32_t(FromLane(int(digit), first));
-  const bool shared = counted && digit == of_first;
-  const uint32_t sharing = Ballot(shared);
-  if (Lane() == first) {
-    Increment(&histogram[digit], __builtin_popcount(sharing));
-  } else if (counted && !shared) {
-    Increment(&histogram[digit]);
+// --------------------------------------------------------------- many of them
+
+// Most places for which scores are sampled, and most columns that are looked at
+// closer: they follow a compaction's words in Scratch.
+inline constexpr int kSampledPlaces = 2 * kThreads;
+inline constexpr int kOwnCandidates = 8;
+inline constexpr int kCandidates = kOwnCandidates * kThreads;
+
+// The k of `count` candidates, which are in order and whose keys are between
+// `low` and `high`, in order.
+template <int64_t k>
+GLM_FN void StoreCandidates(const float* scores, const int32_t* columns,
+                            int count, uint32_t low, uint32_t high,
+                            int32_t* ids) {
+  // Each work-item has `each` neighbours, so that their order is kept.
+  const int each = (count + kThreads - 1) / kThreads;
+  const int begin = Thread() * each;
+  const int own = count - begin;       // or more; less than 0: none
+  uint32_t keys[kOwnCandidates] = {};  // 0 is below all
+  GLM_UNROLL for (int j = 0; j < kOwnCandidates; ++j) {
+    if (j < each && j < own) {
+      keys[j] = OrderedKey(scores[columns[begin + j]]);
+    }
   }
-}
+  const Cut cut = CutKeys(
+      [&](auto add) {
+        GLM_UNROLL for (int j = 0; j < kOwnCandidates; ++j) {
+          if (j >= each) break;
+          add(keys[j], j < own);
+        }
+      },
+      int(k), 0, low, high);
 
-template <int kMask>
-GLM_FN void AddAbove(int& above, int& total) {
-  const int other = int(Bits(Exchange<kMask>(FromBits(uint32_t(total)))));
-  above += (Lane() & kMask) == 0 ? other : 0;
-  total += other;
-}
-
-// Sum of `own` over the work-items after this one. A barrier must follow before
-// the next call.
-GLM_FN int SumAbove(int own) {
-  GLM_SHARED(int, totals, kWaves);
-  int above = 0;
-  int total = own;
-  AddAbove<1>(above, total);
-  AddAbove<2>(above, total);
-  AddAbove<4>(above, total);
-  AddAbove<8>(above, total);
-  AddAbove<16>(above, total);
-  if (Lane() == 0) totals[Wave()] = total;
+  // Those above it, and of the equal ones the first.
+  int before[1] = {}, total[1];
+  GLM_UNROLL for (int j = 0; j < kOwnCandidates; ++j) {
+    before[0] += keys[j] > cut.key ? 1 : keys[j] == cut.key ? 1 << 16 : 0;
+  }
+  SumBelow(before, total);
+  int above = before[0] & 0xffff;
+  int equal = before[0] >> 16;
+  GLM_UNROLL for (int j = 0; j < kOwnCandidates; ++j) {
+    const bool is_equal = keys[j] == cut.key;
+    if (keys[j] > cut.key || (is_equal && equal < cut.equal)) {
+      const int place = above + (equal < cut.equal ? equal : cut.equal);
+      ids[place] = columns[begin + j];
+    }
+    above += keys[j] > cut.key;
+    equal += is_equal;
+  }
   Barrier();
-  GLM_UNROLL for (int w = 1; w < kWaves; ++w) {
-    above += w > Wave() ? totals[w] : 0;
-  }
-  return above;
 }
 
-// A key such that the k largest of more than k keys are those above it and the
-// first `equal` of those equal to it; with equal = 0, those not below it.
-// Digits of 8 bits from the top; it ends at the first one that cuts no digit in
-// two.
-template <class Keys>
-GLM_FN uint32_t KthKey(const Keys& keys, int64_t k, int64_t& equal) {
-  static_assert(kThreads == 256, "a work-item has one digit");
-  GLM_SHARED(int, histogram, kThreads);
-  GLM_SHARED(int, chosen, 3);
-  uint32_t kth = 0;
-  int wanted = int(k);
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    // 1. Digits of the keys that agree with kth above them.
-    histogram[Thread()] = 0;
-    Barrier();
-    keys.Each([&](int64_t, uint32_t key, bool present) {
-      const bool agrees =
-          shift == 24 || key >> (shift + 8) == kth >> (shift + 8);
-      CountDigit(histogram, key >> shift & 255u, present && agrees);
+// ids[0 .. k) = columns of the k largest of the row, ascending, of equal ones
+// the lower; -1 where there are fewer.
+template <int64_t k>
+GLM_FN void ChooseTopK(Block& block, const ScoreRow& row, int32_t* ids) {
+  if (row.n <= k) {
+    Each<k>(block, [&](int64_t i, int64_t) {
+      const int32_t column = int32_t(i);
+      ids[i] = column < row.n ? column : -1;
     });
-
-    // 2. The digit in which the wanted-th largest lies.
-    const int own = histogram[Thread()];
-    const int above = SumAbove(own);
-    if (above < wanted && wanted <= above + own) {
-      chosen[0] = Thread();
-      chosen[1] = wanted - above;
-      chosen[2] = own;
+    return;
+  }
+  // What a sweep keeps: all above a key, and up to a column those of the cut.
+  Cut cut{0u, 0};
+  uint32_t above = ~0u;
+  int last = row.n;
+  if constexpr (k > kSampledPlaces) {
+    cut = CutRow(row, int(k));
+  } else {
+    // 1. All that reach a key that k of them reach.
+    static_assert(kScoreWords + kCandidates <= kCutAt, "fits");
+    int32_t* columns = reinterpret_cast<int32_t*>(Scratch()) + kScoreWords;
+    uint32_t high;
+    const uint32_t low =
+        SampledKey<int(CeilDiv(k, kThreads))>(row, int(k), high);
+    const float least = OrderedScore(low);
+    const int count = CompactScores(
+        row, kCandidates, [&](int, int, float v) { return v >= least; },
+        columns);
+    if (count >= k && count <= kCandidates) {
+      StoreCandidates<k>(row.scores, columns, count, low, high, ids);
+      return;
     }
-    Barrier();
-    kth |= uint32_t(Uniform(chosen[0])) << shift;
-    wanted = Uniform(chosen[1]);
-    if (wanted == Uniform(chosen[2])) {
-      equal = 0;
-      return kth;
+    // NaN is among the chosen, or else many are equal, perhaps to that key, or
+    // they stand where few were sampled.
+    cut = {count < k ? 0u : low, int(k) - count};
+    above = count < k ? above : low;
+    last = count < k ? last : -1;
+  }
+
+  // 2. A sweep that counts those above the key, if that is not known; one for
+  //    the last of the equal ones that are chosen, of which there may be none
+  //    if the cut is between keys; and one for all.
+  for (bool all = false;;) {
+    const bool is_cut = above == ~0u;
+    const int limit = all ? int(k) : is_cut ? cut.equal : int(k) - 1;
+    const int found = CompactScores(
+        row, limit,
+        [&](int base, int offset, float v) {
+          const uint32_t key = OrderedKey(v);
+          return key > above || (key == cut.key && offset <= last - base);
+        },
+        ids);
+    if (all) return;
+    if (is_cut) {
+      const int equal = found < cut.equal ? found : cut.equal;
+      last = equal > 0 ? ids[equal - 1] : -1;
+      above = cut.key;
+      all = true;
+    } else {
+      cut = found < k ? Cut{cut.key, int(k) - found} : CutRow(row, int(k));
+      above = ~0u;
+      last = row.n;
     }
   }
-  equal = wanted;
-  return kth;
 }
+
+// ------------------------------------------------------------------- in order
 
 // The order of items is the rule: the low half is the column's complement. 0 is
 // no item.
@@ -176,150 +250,40 @@ GLM_FN void SortItems(Block& block, uint64_t* items) {
   }
 }
 
+// The chosen columns, of which as many as there are precede the -1, from order
+// of column to that of score.
 template <int64_t k>
-GLM_FN void StoreColumns(Block& block, const uint64_t* items, int32_t* ids) {
-  Each<k>(block, [&](int64_t i, int64_t) {
-    ids[i] = items[i] == 0 ? -1 : int32_t(0xffffffffu - uint32_t(items[i]));
-  });
-}
-
-// A key that at least k of n keys reach, and few more unless many are equal:
-// the k-th of the kEach largest of every work-item. `keys` is shared memory for
-// kEach * kThreads.
-template <int kEach>
-GLM_FN uint32_t KeyOfMany(const float* scores, int64_t n, int64_t k,
-                          uint32_t* keys) {
-  uint32_t largest[kEach] = {};
-  EachKey(scores, n, [&](int64_t, uint32_t key, bool present) {
-    key = present ? key : 0u;
-    GLM_UNROLL for (int j = 0; j < kEach; ++j) {
-      const uint32_t other = largest[j] < key ? largest[j] : key;
-      largest[j] = largest[j] < key ? key : largest[j];
-      key = other;
-    }
-  });
-  GLM_UNROLL for (int j = 0; j < kEach; ++j) {
-    keys[j * kThreads + Thread()] = largest[j];
-  }
-  Barrier();
-  int64_t equal;
-  return KthKey(OwnKeys<kEach>{keys}, k, equal);
-}
-
-// Scores of which each is compared with every other.
-inline constexpr int kRanked = 2 * kThreads;
-
-// SelectTopK for n <= kRanked: an item's place is the number of items before
-// it.
-template <int64_t k>
-GLM_FN void RankTopK(const float* scores, int64_t n, int32_t* ids) {
-  typedef uint32_t Key4 __attribute__((ext_vector_type(4)));
-  uint32_t* keys = reinterpret_cast<uint32_t*>(Scratch());
-  const int padded = int(CeilDiv(n, 4)) * 4;
-  for (int i = Thread(); i < padded; i += kThreads) {
-    // OrderedKey of a NaN is the padding's; both are after all numbers.
-    keys[i] = i < n ? OrderedKey(scores[i]) : 0u;
-  }
-  for (int i = int(n) + Thread(); i < k; i += kThreads) ids[i] = -1;
-  Barrier();
-  // Four lanes share an item's comparisons.
-  for (int first = 0; first < n; first += kThreads / 4) {
-    const int i = first + Thread() / 4;
-    const uint32_t key = i < n ? keys[i] : 0u;
-    int before = 0;
-#pragma unroll 4
-    for (int j = Thread() % 4 * 4; j < padded; j += 16) {
-      const Key4 other = *reinterpret_cast<const Key4*>(keys + j);
-      GLM_UNROLL for (int l = 0; l < 4; ++l) {
-        before += other[l] > key || (other[l] == key && j + l < i);
-      }
-    }
-    float places = float(before);  // exact, and what lanes exchange
-    places += Exchange<1>(places);
-    places += Exchange<2>(places);
-    before = int(places);
-    if (i < n && before < k && Thread() % 4 == 0) ids[before] = i;
-  }
-  Barrier();
-}
-
-// ids[0 .. k) = columns of the k largest of scores[0 .. n), largest first,
-// equal ones by lower column; -1 where there are fewer.
-template <int64_t k>
-GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
-                       int32_t* ids) {
+GLM_FN void SortChosen(Block& block, const float* scores, int32_t* ids) {
   constexpr int kPlaces = [] {
     int places = 1;
     while (places < k) places *= 2;
     return places;
   }();
-  if (n <= kRanked) {
-    RankTopK<k>(scores, n, ids);
-    return;
-  }
-  // Of a long row most columns are passed over at first sight.
-  constexpr int kEach = 2 * kPlaces / kThreads;
-  constexpr bool kLong = 2 <= kEach && kEach <= 4;
-  constexpr int kItems = kLong ? 2 * kPlaces : kPlaces;
-  constexpr int kLast = 2 * kItems;  // after the items
-  constexpr bool kFits = kLast + kItems <= kScratchFloats;
-  GLM_SHARED(uint64_t, own_items, kFits ? 1 : kItems);
-  GLM_SHARED(int32_t, own_last, kFits ? 1 : kItems);
-  uint64_t* items = own_items;
-  int32_t* last = own_last;
-  if constexpr (kFits) {
-    items = reinterpret_cast<uint64_t*>(Scratch());
-    last = reinterpret_cast<int32_t*>(Scratch() + kLast);
-  }
-  GLM_SHARED(int, count, 1);
-  if constexpr (kLong) {
-    if (n >= 4 * kItems) {
-      // All that reach a key that k of them reach, sorted.
-      const uint32_t least =
-          KeyOfMany<kEach>(scores, n, k, reinterpret_cast<uint32_t*>(last));
-      Each<kItems>(block, [&](int64_t i, int64_t) { items[i] = 0; });
-      Each<1>(block, [&](int64_t, int64_t) { count[0] = 0; });
-      EachKey(scores, n, [&](int64_t i, uint32_t key, bool present) {
-        if (present && key >= least) {
-          const int at = Increment(count);
-          if (at < kItems) items[at] = KeyItem(key, i);
-        }
-      });
-      if (Uniform(count[0]) <= kItems) {
-        SortItems<kItems>(block, items);
-        StoreColumns<k>(block, items, ids);
-        return;
-      }
-    }
-  }
-
-  // 1. The chosen ones in any order; of those equal to the least, the first.
-  Each<kPlaces>(block, [&](int64_t i, int64_t) { items[i] = 0; });
-  Each<1>(block, [&](int64_t, int64_t) { count[0] = 0; });
-  if (n <= k) {
-    Each(block, n,
-         [&](int64_t i) { items[i] = KeyItem(OrderedKey(scores[i]), i); });
-  } else {
-    int64_t equal;
-    const uint32_t kth = KthKey(ScoreKeys{scores, n}, k, equal);
-    EachKey(scores, n, [&](int64_t i, uint32_t key, bool present) {
-      if (present && (key > kth || (key == kth && equal == 0))) {
-        items[Increment(count)] = KeyItem(key, i);
-      }
-    });
-    if (equal != 0) {
-      int64_t from = 0;
-      Compact(
-          block, from, n, equal,
-          [&](int64_t i) { return OrderedKey(scores[i]) == kth; }, last);
-      Each(block, equal,
-           [&](int64_t i) { items[k - equal + i] = KeyItem(kth, last[i]); });
-    }
-  }
-
-  // 2. Sorted.
+  constexpr bool kFits = 2 * kPlaces <= kScratchFloats;
+  GLM_SHARED(uint64_t, own_items, kFits ? 1 : kPlaces);
+  uint64_t* items = kFits ? reinterpret_cast<uint64_t*>(Scratch()) : own_items;
+  Each<kPlaces>(block, [&](int64_t i, int64_t) {
+    const int32_t id = i < k ? ids[i] : -1;
+    items[i] = id < 0 ? 0 : KeyItem(OrderedKey(scores[id]), id);
+  });
   SortItems<kPlaces>(block, items);
-  StoreColumns<k>(block, items, ids);
+  Each<k>(block, [&](int64_t i, int64_t) {
+    ids[i] = items[i] == 0 ? -1 : int32_t(0xffffffffu - uint32_t(items[i]));
+  });
+}
+
+// ids[0 .. k) = columns of the k largest of scores[0 .. n), of equal ones the
+// lower; -1 where there are fewer. In order of column, or the largest first,
+// equal ones by column. scores[0 .. columns) may be read.
+template <int64_t k, bool kByColumn>
+GLM_FN void SelectTopK(Block& block, const float* scores, int64_t n,
+                       int64_t columns, int32_t* ids) {
+  if constexpr (!kByColumn && k <= kRankedPlaces) {
+    RankTopK<k>(scores, n, ids);
+  } else {
+    ChooseTopK<k>(block, ScoreRow(scores, n, columns), ids);
+    if constexpr (!kByColumn) SortChosen<k>(block, scores, ids);
+  }
 }
 
 }  // namespace glm::kernel

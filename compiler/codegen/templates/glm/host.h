@@ -35,6 +35,7 @@ struct Args {
   // The arguments of a launch inside a group.
   GLM_FN Args From(int64_t index) const { return Args{words + index}; }
   GLM_FN void* Pointer(int index) const { return Address(words[index]); }
+  GLM_FN void* Tensor(int index) const { return Pointer(index); }
   GLM_FN int64_t Integer(int index) const { return int64_t(words[index]); }
   GLM_FN float Real(int index) const {
     return FromBits(uint32_t(words[index]));
@@ -47,10 +48,26 @@ struct Row {
   GLM_FN float& operator[](int64_t slot) { return values[slot]; }
 };
 
+template <int64_t N>
+using RowOfWave = Row<N>;
+
+template <int64_t kCount, class F>
+GLM_FN void EachShortRow(Block& block, F f) {
+  for (int64_t i = 0; i < kCount; ++i) {
+    Block row{block.x * kCount + i, 0, 0};
+    f(row);
+  }
+}
+
 template <int64_t N, class F>
 GLM_FN void Each(Block&, F f) {
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = 0; i < N; ++i) f(i, i);
+}
+
+template <int64_t N, class From, class F>
+GLM_FN void Each(Block& block, From load, F f) {
+  Each<N>(block, [&](int64_t i, int64_t slot) { f(i, slot, load(i)); });
 }
 
 template <class F>
@@ -63,13 +80,6 @@ template <int64_t N, class F>
 GLM_FN void EachOf(Block& block, int64_t rows, F f) {
   for (int64_t row = 0; row < rows; ++row) {
     Each(block, N, [&](int64_t i) { f(row, i); });
-  }
-}
-
-template <int64_t M, int64_t N, class From, class To>
-GLM_FN void Stage(Block& block, From load, To store) {
-  for (int64_t i = 0; i < M; ++i) {
-    Each<N>(block, [&](int64_t j, int64_t) { store(i, j, load(i, j)); });
   }
 }
 
@@ -86,6 +96,11 @@ GLM_FN float Sum(Block& block, F f) {
   return Sum(block, N, [&](int64_t i) { return f(i, i); });
 }
 
+template <int64_t N, class From, class F>
+GLM_FN float Sum(Block& block, From load, F f) {
+  return Sum(block, N, [&](int64_t i) { return f(i, i, load(i)); });
+}
+
 template <class F>
 GLM_FN float Max(Block&, int64_t n, F f) {
   float most = -__builtin_inff();
@@ -98,6 +113,11 @@ GLM_FN float Max(Block&, int64_t n, F f) {
 template <int64_t N, class F>
 GLM_FN float Max(Block& block, F f) {
   return Max(block, N, [&](int64_t i) { return f(i, i); });
+}
+
+template <int64_t N, class From, class F>
+GLM_FN float Max(Block& block, From load, F f) {
+  return Max(block, N, [&](int64_t i) { return f(i, i, load(i)); });
 }
 
 // The next i in [from, n) with keep(i), ascending, at most `limit` of them, to
@@ -185,18 +205,6 @@ GLM_FN Lanes SumLanes(Lanes value) {
   return value;
 }
 
-template <int64_t D, int64_t N>
-struct LaneMatrix {
-  Lanes values[CeilDiv(N, kLanes)][D];
-  GLM_FN Lanes* At(int64_t i) { return values[i / kLanes]; }
-};
-
-// Registers for them and for a row of what they multiply.
-inline constexpr int64_t kLaneSums = kVector == 16 ? 4 : 2;
-
-GLM_FN void Settle(Lanes&) {}
-GLM_FN int64_t Opaque(int64_t value) { return value; }
-
 // -------------------------------------------------------------------- entry
 
 // Blocks begin .. end - 1 of the grid, x fastest.
@@ -218,9 +226,9 @@ GLM_FN void RunBlocks(const uint64_t* words, const uint32_t* grid,
 // once would otherwise read all of it from memory.
 #define GLM_MEMBER __attribute__((noinline))
 #define GLM_PAIRED GLM_KERNEL
-#define GLM_TILE(name, threads, arg_count, rows, ...) \
+#define GLM_TILE(name, threads, arg_count, sums, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
-#define GLM_GROUP(name, threads, arg_count, waiting, ...) \
+#define GLM_GROUP(name, threads, arg_count, waiting, rows, ...) \
   GLM_KERNEL(name, threads, arg_count, __VA_ARGS__)
 
 #define GLM_KERNEL(name, threads, arg_count, ...)                          \

@@ -15,6 +15,8 @@ inline constexpr int64_t kTileN = 64;         // outputs
 inline constexpr int64_t kTileOutputs = 128;  // of a Product
 inline constexpr int64_t kTileK = 256;        // columns unpacked at a time
 inline constexpr int64_t kTileRows = 128;     // rows that one unpacking serves
+// Rows from which sums lie aside: none.
+inline constexpr int64_t kAsideRows = int64_t(1) << 62;
 inline constexpr int kMicroRows = 6;
 inline constexpr int kMicroVectors = kVector == 16 ? 4 : 2;
 
@@ -244,16 +246,16 @@ inline constexpr bool kFewRowsApart = true;
 template <int XT, int64_t K, class Weight>
 inline constexpr bool kProductFits = false;
 
-// f(chosen, rows) for the i in [0, n) with keep(i, ids[i]), ascending, kMost at
-// a time.
-template <int64_t kMost, class Keep, class F>
-GLM_FN void EachChosen(Block& block, const int32_t* ids, int64_t n, Keep keep,
-                       F f) {
+// f(chosen, rows) for the i in [0, n) with wants(ids[i]) and keep(i),
+// ascending, kMost at a time.
+template <int64_t kMost, class Wants, class Keep, class F>
+GLM_FN void EachChosen(Block& block, const int32_t* ids, int64_t n, Wants wants,
+                       Keep keep, F f) {
   GLM_SHARED(int32_t, chosen, kMost);
   for (int64_t from = 0; from < n;) {
     const int64_t rows = Compact(
-        block, from, n, kMost, [&](int64_t i) { return keep(i, ids[i]); },
-        chosen);
+        block, from, n, kMost,
+        [&](int64_t i) { return wants(ids[i]) && keep(i); }, chosen);
     if (rows > 0) f(chosen, rows);
   }
 }

@@ -41,10 +41,17 @@ GLM_FN uint32_t KthKey(const float* scores, int64_t n, int64_t k,
   return kth;
 }
 
-// ids[0 .. k) = columns of the k largest of scores[0 .. n), largest first,
-// equal ones by lower column; -1 where there are fewer.
-template <int64_t k, class Block>
-GLM_FN void SelectTopK(Block&, const float* scores, int64_t n, int32_t* ids) {
+// ids[0 .. k) = columns of the k largest of scores[0 .. n), of equal ones the
+// lower; -1 where there are fewer. In order of column, or the largest first,
+// equal ones by column. scores[0 .. columns) may be read.
+template <int64_t k, bool kByColumn, class Block>
+GLM_FN void SelectTopK(Block&, const float* scores, int64_t n,
+                       int64_t /*columns*/, int32_t* ids) {
+  if (kByColumn && n <= k) {
+    for (int64_t i = 0; i < k; ++i) ids[i] = i < n ? int32_t(i) : -1;
+    return;
+  }
+
   // 1. The chosen ones in order of column. The low half of an item is the
   //    column's complement: the order of items is the rule. The write comes
   //    before the decision, so that nothing hangs on a branch.
@@ -60,10 +67,10 @@ GLM_FN void SelectTopK(Block&, const float* scores, int64_t n, int32_t* ids) {
     equal -= last;
   }
 
-  // 2. Sorted by merging ever longer runs.
+  // 2. Sorted by merging ever longer runs, if that is wanted.
   uint64_t* from = items[0];
   uint64_t* to = items[1];
-  for (int64_t run = 1; run < count; run *= 2) {
+  for (int64_t run = 1; !kByColumn && run < count; run *= 2) {
     for (int64_t begin = 0; begin < count; begin += 2 * run) {
       const int64_t middle = Least(begin + run, count);
       const int64_t end = Least(begin + 2 * run, count);

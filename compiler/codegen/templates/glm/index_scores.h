@@ -47,7 +47,7 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
         Least(kTileN, sequences.Context(row + rows - 1) / P - p0);
     if (count > 0) {
       // 3. Every head's products q . pool; row r of them is (row, head).
-      GLM_SHARED(float, products, together* heads* kTileN);
+      GLM_SHARED(float, products, together * heads * kTileN);
       const DenseWeight<CT, D, 1> pools = {
           SlotMemory(args, 5, sequences.Slot(sequence))};
       TileMatmul<XT, D>(
@@ -56,19 +56,15 @@ GLM_FN void IndexScores(Block& block, const Args& args) {
           [&](int64_t r, int64_t p, float v) { products[r * kTileN + p] = v; });
 
       // 4. sum_h w_h max(0, scale q_h . pool) for each row's own candidates.
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t own = Least(count, sequences.Context(row + r) / P - p0);
-        float* out = scores + (row + r) * columns + p0;
-        const float* of_row = products + r * heads * kTileN;
-        Each(block, own, [&](int64_t p) {
-          float sum = 0.0f;
-          for (int64_t h = 0; h < heads; ++h) {
-            sum += Load<WT>(w, (row + r) * heads + h) *
-                   Max(0.0f, scale * of_row[h * kTileN + p]);
-          }
-          out[p] = sum;
-        });
-      }
+      EachOf<kTileN>(block, rows, [&](int64_t r, int64_t p) {
+        if (p >= sequences.Context(row + r) / P - p0) return;
+        float sum = 0.0f;
+        GLM_UNROLL for (int64_t h = 0; h < heads; ++h) {
+          sum += Load<WT>(w, (row + r) * heads + h) *
+                 Max(0.0f, scale * products[(r * heads + h) * kTileN + p]);
+        }
+        scores[(row + r) * columns + p0 + p] = sum;
+      });
     }
     row += rows;
   }

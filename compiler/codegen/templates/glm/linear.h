@@ -2,7 +2,7 @@
 // slice of one stacked weight.
 //
 // Grids, any T (the first of each pair is for T <= 8, the second for more):
-//   Linear          ceil(Nout / LinearWidth), 16 or 32
+//   Linear          ceil(Nout / LinearWidth), 8, 16 or 32
 //   LinearTile      ceil(T / RowsOfTile(Nout)), ceil(Nout / 128)
 //   HeadLinear      ceil(Nout / 64), H
 //   HeadLinearTile  ceil(T / 128), ceil(Nout / 128), H
@@ -39,7 +39,8 @@ GLM_FN auto LinearWeight(const Args& args) {
 // Outputs of a block of Linear: few long ones are spread over more blocks.
 template <int form>
 constexpr int64_t LinearWidth(int64_t Nout, int64_t K) {
-  return form == kDense && Nout <= 1024 && K >= 2048 ? 16 : 32;
+  if (form != kDense || K < 2048 || Nout > 1024) return 32;
+  return Nout <= 512 ? kFewOutputs : 16;
 }
 
 // Outputs n0 .. n0 + count - 1 of head `head`, at most kWidth, rows first ..
@@ -98,13 +99,14 @@ GLM_FN void HeadLinear(Block& block, const Args& args) {
       args.Integer(2));
 }
 
-// Rows of a tile, for GLM_TILE: parameters are those of the kernel.
+// For GLM_TILE: parameters are those of the kernel.
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
           int64_t group = 0>
-inline constexpr int64_t kLinearTileRows = RowsOfTile(Nout);
+inline constexpr int64_t kLinearTileSums =
+    SumsOfTile(RowsOfTile(Nout), K, form == kDense);
 template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base>
-inline constexpr int64_t kHeadLinearTileRows = kTileRows;
+inline constexpr int64_t kHeadLinearTileSums = SumsOfTile(kTileRows, K, true);
 
 // Outputs n0 .. of head `head`, at most kTileOutputs, of the block's kRows rows
 // from `first`.
@@ -119,7 +121,7 @@ GLM_FN void LinearTileRows(Block& block, const Args& args, const Weight& weight,
   const auto valid = [&](int64_t r) { return sequences.Valid(first + r); };
   if (!sequences.AnyValid(first, first + rows)) return;
   Product<XT, OT, K, kRows, Nout % 2 == 0, kAligned>(
-      block, weight, n0, Least(kTileOutputs, Nout - n0), rows, valid,
+      block, weight, n0, OutputsOfTile(Nout, n0), rows, valid,
       [&](int64_t r) { return At<XT>(x, ((first + r) * H + head) * K); },
       [&](int64_t r) {
         return At<OT>(y, ((first + r) * H + head) * Nout + n0);

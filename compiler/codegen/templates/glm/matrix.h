@@ -58,6 +58,19 @@ constexpr int64_t RowsOfTile(int64_t outputs) {
   return outputs <= 32 ? 16 : outputs <= 1536 ? 64 : 128;
 }
 
+// Sums of a work-item in a tile of `rows`: twice as many where parts of a row
+// have their own in registers too.
+constexpr int64_t SumsOfTile(int64_t rows, int64_t columns, bool dense) {
+  return rows / 2 *
+         (dense && (columns <= kColumnsTogether || rows >= kAsideRows) ? 1 : 2);
+}
+
+// Outputs of the tile from n0 on: all that it can have, if all tiles have them.
+constexpr int64_t OutputsOfTile(int64_t outputs, int64_t n0) {
+  return outputs % kTileOutputs == 0 ? kTileOutputs
+                                     : Least(kTileOutputs, outputs - n0);
+}
+
 // kRows: bound of `rows`, 16, 64 or 128.
 template <int XT, int OT, int64_t K, int64_t kRows, bool kEven, bool kAligned,
           class Block, class Weight, class Has, class XRow, class YRow>

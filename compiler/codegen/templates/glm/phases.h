@@ -60,6 +60,7 @@ struct Phases {
   GLM_FN void Await(int phase, uint32_t blocks) const {
     if (Thread() == 0) {
       while (ReadCounter(counters + phase) < blocks) Pause();
+      AcquireForBlock();
     }
     Barrier();
     AcquireFromDevice();

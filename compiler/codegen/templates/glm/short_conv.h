@@ -87,16 +87,29 @@ GLM_FN void ShortConv(Block& block, const Args& args) {
       Store<OT>(y, t * C + c, sum);
     });
   }
-  EachOf<kChannels>(block, end - apart, [&](int64_t row, int64_t c) {
-    if (C % columns != 0 && c >= count) return;
-    const int64_t t = apart + row;
-    float sum = 0.0f;
-#pragma unroll
-    for (int64_t j = 0; j < kernel; ++j) {
-      sum += taps[j * kChannels + c] * Load<XT>(x, (t - kPast + j) * C + c);
-    }
-    Store<OT>(y, t * C + c, sum);
-  });
+  // Of kRun tokens together every row is loaded once.
+  const auto run = [&]<int64_t kRun>(int64_t from, int64_t runs) {
+    EachOf<kChannels>(block, runs, [&](int64_t i, int64_t c) {
+      if (C % columns != 0 && c >= count) return;
+      const int64_t t = from + i * kRun;
+      float window[kRun + kPast];
+      GLM_UNROLL for (int64_t j = 0; j < kRun + kPast; ++j) {
+        window[j] = Load<XT>(x, (t - kPast + j) * C + c);
+      }
+      GLM_UNROLL for (int64_t r = 0; r < kRun; ++r) {
+        float sum = 0.0f;
+        GLM_UNROLL for (int64_t j = 0; j < kernel; ++j) {
+          sum += taps[j * kChannels + c] * window[r + j];
+        }
+        Store<OT>(y, (t + r) * C + c, sum);
+      }
+    });
+  };
+  constexpr int64_t kTogether = 8;
+  const int64_t runs = (end - apart) / kTogether;
+  run.template operator()<kTogether>(apart, runs);
+  run.template operator()<1>(apart + runs * kTogether,
+                             end - apart - runs * kTogether);
 
   // 3. The last kPast rows are the next step's past.
   if (begin > 0) return;

@@ -9,13 +9,24 @@
 #define GLM_WORK_ITEMS(n, blocks) __attribute__((launch_bounds(n, blocks)))
 // All waiting blocks and one more, on 132 multiprocessors (decisions/0014), and
 // at least two: while one block begins or ends, the other keeps memory busy.
-#define GLM_BLOCKS_WAITING(waiting) ((waiting) < 132 ? 2 : (waiting) / 132 + 1)
+// Where none waits, products of a row are the work, and three keep it busier.
+#define GLM_BLOCKS_WAITING(waiting, rows) \
+  ((waiting) == 0 && (rows) == 1 ? 3      \
+   : (waiting) < 132             ? 2      \
+                                 : (waiting) / 132 + 1)
 // A row's work waits for memory: 16 warps, 128 registers a thread.
 #define GLM_BLOCKS_OF_ROWS 2
-// The sums of a tile of 128 rows take 128 registers a thread themselves.
-#define GLM_BLOCKS_OF_TILE(rows) ((rows) == 64 ? 2 : 1)
+// 128 registers a thread, unless sums take them all or, where they are few,
+// long rows that are read ahead do.
+#define GLM_BLOCKS_OF_TILE(sums) ((sums) == 32 || (sums) == 64 ? 2 : 1)
 
 namespace glm::kernel {
+
+// Stretches of a row whose loads are under way together.
+inline constexpr int kStretches = 2;
+
+// Turns of a long row's loads that are in flight (gpu_dots.h): registers.
+inline constexpr int kTurnsOfLongRows = 4;
 
 GLM_FN int Thread() { return int(__nvvm_read_ptx_sreg_tid_x()); }
 GLM_FN int Lane() { return Thread() % 32; }
@@ -32,10 +43,6 @@ GLM_FN int64_t Opaque(int64_t value) {
   return value;
 }
 
-// The value is computed here: neither later, which would keep what it is made
-// of, nor together with all that follows.
-GLM_FN void Settle(float& value) { asm volatile("" : "+f"(value)::"memory"); }
-
 GLM_FN const uint64_t* Arguments(const uint64_t* words) { return words; }
 
 // The same number; arguments are read from constant memory as they are used.
@@ -49,8 +56,14 @@ GLM_FN void WaveBarrier() { __nvvm_bar_warp_sync(~0u); }
 
 // What this work-item stored, or saw at a barrier, is seen by any block that
 // acquires later.
-GLM_FN void ReleaseToDevice() { __nvvm_membar_gl(); }
-GLM_FN void AcquireFromDevice() { __nvvm_membar_gl(); }
+GLM_FN void ReleaseToDevice() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+// By one work-item before a barrier: the fence empties the cache of all.
+GLM_FN void AcquireForBlock() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+GLM_FN void AcquireFromDevice() {}
 GLM_FN void Pause() { __nvvm_nanosleep(20); }
 
 // The value of lane (lane ^ kMask).
@@ -166,6 +179,25 @@ typedef uint32_t TileOperand __attribute__((ext_vector_type(4)));
 GLM_FN int TileRow(int i) { return Lane() / 4 + (i & 2) * 4; }
 GLM_FN int TileColumn(int i) { return i / 4 * 8 + Lane() % 4 * 2 + (i & 1); }
 
+// Element i of a lane's operand is column OperandColumn(i) of row
+// OperandRow(i); elements 2p and 2p + 1 are neighbours in a row.
+GLM_FN int OperandRow(int i) { return TileRow(i); }
+GLM_FN int OperandColumn(int i) { return TileColumn(i); }
+
+// Element i of row (row ^ kMask), where v are a lane's elements of an operand.
+template <int kMask>
+GLM_FN float FromRow(const float (&v)[8], int i) {
+  if constexpr (kMask == 8) return v[i ^ 2];
+  return Exchange<4 * (kMask % 8)>(v[i]);
+}
+
+// The bf16 nearest to two floats, the first in the low half.
+GLM_FN uint32_t Bf16Pair(float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+
 // Rows at from[row * stride], 16 columns each, 4-byte aligned.
 GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
   const uint16_t* at = from + Lane() / 4 * stride + Lane() % 4 * 2;
@@ -209,6 +241,11 @@ GLM_FN void MultiplyTiles(TileSums& sums, TileOperand a, TileOperand b) {
   GLM_UNROLL for (int i = 0; i < 8; ++i) sums[i] = s[i];
 }
 
+// The same sums, placed like the elements of an operand.
+GLM_FN void MultiplyToOperand(TileSums& sums, TileOperand a, TileOperand b) {
+  MultiplyTiles(sums, a, b);
+}
+
 // --------------------------------------------- 32 columns of a 16 x 16 tile
 
 // 8 neighbouring columns of a row of bf16.
@@ -225,14 +262,6 @@ struct Pieces {
 GLM_FN int PieceRow(int i) { return Lane() / 4 + 8 * i; }
 GLM_FN int PieceChunk(int) { return Lane() % 4; }
 
-// Element SumIndex(r, c) of a lane's TileSums is its r-th row, c-th column;
-// columns 2c and 2c + 1 are neighbours.
-inline constexpr int kSumRows = 2;
-inline constexpr int kSumColumns = 4;
-GLM_FN constexpr int SumIndex(int r, int c) {
-  return c / 2 * 4 + r * 2 + c % 2;
-}
-
 // sums[r][c] += sum over the round's columns of a[r] b[c].
 GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
   typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
@@ -245,76 +274,6 @@ GLM_FN void MultiplyPieces(TileSums& sums, const Pieces& a, const Pieces& b) {
         sums, TileOperand{low[i], high[i], low[i + 1], high[i + 1]},
         TileOperand{first[i], second[i], first[i + 1], second[i + 1]});
   }
-}
-
-// The values -8 .. 7 of 8 codes of 4 bits, exactly: 128 + code is a bf16 with
-// the code as its last bits.
-GLM_FN Piece CodePiece(uint32_t word) {
-  typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
-  const uint32_t odd = word >> 4;
-  Pairs v;
-  GLM_UNROLL for (int i = 0; i < 4; ++i) {
-    const uint32_t both = __nvvm_prmt(word, odd, 0x0400u + 0x1111u * i);
-    const uint32_t shifted = (both & 0x000f000fu) | 0x43004300u;
-    uint32_t value;
-    asm("sub.rn.bf16x2 %0, %1, %2;"
-        : "=r"(value)
-        : "r"(shifted), "r"(0x43084308u));
-    v[i] = value;
-  }
-  return __builtin_bit_cast(Piece, v);
-}
-
-// ------------------------------------------------------ stages of a product
-
-// A copy of 16 bytes to `to` of a stage, of zeros unless `read`; none at all
-// unless `exists`.
-struct Copy16 {
-  const void* from;
-  int to;
-  bool exists;
-  bool read;
-};
-
-// Stages of shared memory that `room` bytes hold.
-template <int kStageBytes, int kRoom>
-inline constexpr int kSlots = kRoom / kStageBytes < 4 ? kRoom / kStageBytes : 4;
-
-// multiply(stage, step) for the steps 0 .. steps - 1 in order, after the copies
-// copy(i, step), i < kCopies, have filled the stage. Copies of later steps are
-// under way meanwhile.
-template <int kCopies, int kStageBytes, int kRoom, class Copy, class Multiply>
-GLM_FN void RunStages(char* memory, int steps, Copy copy, Multiply multiply) {
-  constexpr int kDepth = kSlots<kStageBytes, kRoom>;
-  static_assert(kDepth >= 2, "one stage fills while another is read");
-  const uint32_t base = uint32_t(reinterpret_cast<uintptr_t>(
-      (__attribute__((address_space(3))) char*)memory));
-  const auto start = [&](int step, int slot) {
-    if (step < steps) {
-      GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
-        const Copy16 c = copy(i, step);
-        if (c.exists) {
-          asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                           base + slot * kStageBytes + c.to),
-                       "l"(c.from), "r"(c.read ? 16 : 0)
-                       : "memory");
-        }
-      }
-    }
-    asm volatile("cp.async.commit_group;" ::: "memory");
-  };
-  GLM_UNROLL for (int step = 0; step < kDepth - 1; ++step) start(step, step);
-  int slot = 0, next = kDepth - 1;
-#pragma nounroll
-  for (int step = 0; step < steps; ++step) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth - 2) : "memory");
-    Barrier();  // this stage is there, and the one before it is read
-    start(step + kDepth - 1, next);
-    multiply(memory + slot * kStageBytes, step);
-    slot = slot + 1 == kDepth ? 0 : slot + 1;
-    next = next + 1 == kDepth ? 0 : next + 1;
-  }
-  Barrier();
 }
 
 }  // namespace glm::kernel

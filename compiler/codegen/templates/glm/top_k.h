@@ -1,10 +1,12 @@
-// top_k.h - the k largest columns of each row, lower column first on ties; NaN
+// top_k.h - the k largest columns of each row, the lower one on ties; NaN
 // counts as lower than -inf, -0 equals +0.
 //
 // Grid: T, one block a row.
 //
 // Arguments: seqs, N, T, scores F32 [T, C], C, ids I32 [T, k]. With limit = P >
-// 0 only the first (position + j + 1) / P columns are candidates.
+// 0 only the first (position + j + 1) / P columns are candidates, and the ids
+// are in order of column; with limit = 0 the largest stands first, the lower
+// column first among equals. -1 stands at the end where candidates are missing.
 #pragma once
 
 #include "glm/block.h"
@@ -26,7 +28,7 @@ GLM_FN void TopK(Block& block, const Args& args) {
   if constexpr (limit > 0) {
     candidates = Least(columns, sequences.Context(row) / limit);
   }
-  SelectTopK<k>(block, scores, candidates, ids);
+  SelectTopK<k, (limit > 0)>(block, scores, candidates, columns, ids);
 }
 
 }  // namespace glm::kernel

@@ -5,6 +5,14 @@
 
 namespace glm::kernel {
 
+// Columns whose products a matrix unit sums before they join the result, where
+// no scale ends before: as many as keep its sums exact enough (an sm_90 cuts
+// off what does not fit, so the error grows with every addition).
+inline constexpr int64_t kColumnsTogether = 512;
+
+// Outputs of a long row that a block of a GPU takes with all its waves.
+inline constexpr int64_t kFewOutputs = 8;
+
 // Codes of plan.fbs WeightForm.
 inline constexpr int kDense = 0;
 inline constexpr int kExpertsDense = 1;
