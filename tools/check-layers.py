@@ -42,6 +42,8 @@ ALLOWED = {
                                    "runtime/device/host"} | BASE,
     # Devices are behind the seam: the executor names none.
     "runtime/executor": {"runtime/device", "runtime/plan", "runtime/safetensors"} | BASE,
+    # Policies of the expert cache and their simulator: no device, no plan.
+    "runtime/paging": BASE,
     # Text and sequences know neither devices nor plans.
     "runtime/sequence": {"runtime/executor/step_runner.h"} | BASE,
     "runtime/text": {"nlohmann", "pcre2", "utf8proc"} | BASE,
@@ -55,6 +57,7 @@ ALLOWED = {
     "tools/glm-check": {"tools/device", "runtime/device", "runtime/executor",
                         "runtime/plan", "runtime/reference", "runtime/safetensors",
                         "CLI", "nlohmann"} | BASE,
+    "tools/glm-cachesim": {"runtime/paging", "CLI", "nlohmann"} | BASE,
     "tools/glm-tokenize": {"runtime/text", "nlohmann"} | BASE,
     "test/gfxemu": set(),
     "test/kernels": {"compiler/codegen/templates", "runtime/reference", "runtime/sequence", "test/gfxemu"},
