@@ -124,6 +124,22 @@ TEST_F(CachesimTest, WhatIsWrongWithTheInputIsOne) {
                                   HasSubstr("give it 8 slots or more")));
 }
 
+TEST_F(CachesimTest, AllLeavesOutWhatDoesNotFit) {
+  const std::string arguments =
+      "--zipf --layers 3 --experts 32 --top-k 4 --steps 200 --warmup 50 "
+      "--slots 11,40 --pinned 50";
+  const Outcome run = RunTool(arguments + " --json");
+  ASSERT_EQ(run.code, 0);
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_EQ(json["results"].size(), 5 + 7) << "but quota-lru and quota-lfru";
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(json["results"][i]["slots"], i < 5 ? 11 : 40);
+  }
+  EXPECT_THAT(RunTool(arguments, true).output,
+              HasSubstr("left out: an arena of 11 slots"));
+  EXPECT_EQ(RunTool(arguments + " --policy quota-lru").code, 1);
+}
+
 TEST_F(CachesimTest, HelpTeaches) {
   const Outcome help = RunTool("--help");
   EXPECT_EQ(help.code, 0);

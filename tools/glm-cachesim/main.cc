@@ -85,14 +85,23 @@ absl::StatusOr<Report> Simulate(const Options& options) {
     report.pinned_coverage[i] = survey.all.Coverage(16u << i);
 
   std::vector<paging::Simulator> simulators;
+  absl::Status too_small;
   for (const uint32_t slots : options.slots) {
     for (const paging::Policy& policy : ChosenPolicies(options)) {
-      GLM_ASSIGN_OR_RETURN(
-          paging::Simulator simulator,
-          MakeSimulator(options, policy, slots, shape, survey));
-      simulators.push_back(std::move(simulator));
+      auto simulator = MakeSimulator(options, policy, slots, shape, survey);
+      if (simulator.ok()) {
+        simulators.push_back(*std::move(simulator));
+        continue;
+      }
+      too_small = simulator.status();
+      if (!WantsAll(options) || !absl::IsResourceExhausted(too_small)) {
+        return too_small;
+      }
+      std::fprintf(stderr, "glm-cachesim: left out: %s\n",
+                   std::string(too_small.message()).c_str());
     }
   }
+  if (simulators.empty() && !too_small.ok()) return too_small;
   paging::ClairvoyantBound bound(shape);
   paging::RoutingStep step;
   while (true) {
@@ -105,9 +114,11 @@ absl::StatusOr<Report> Simulate(const Options& options) {
   }
   size_t at = 0;
   for (const uint32_t slots : options.slots) {
-    for (const paging::Policy& policy : ChosenPolicies(options)) {
+    for (; at < simulators.size(); ++at) {
+      const paging::CacheOptions& cache = simulators[at].cache().options();
+      if (cache.slots != std::min(slots, shape.rows())) break;
       report.outcomes.push_back(
-          {policy.name, slots, simulators[at++].result()});
+          {cache.policy.name, slots, simulators[at].result()});
     }
     if (WantsBound(options)) {
       report.outcomes.push_back(

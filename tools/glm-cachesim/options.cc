@@ -13,7 +13,7 @@ constexpr char kAll[] = "all";
 
 bool Asked(const Options& options, const std::string& name) {
   const std::vector<std::string>& asked = options.policies;
-  return std::find(asked.begin(), asked.end(), kAll) != asked.end() ||
+  return WantsAll(options) ||
          std::find(asked.begin(), asked.end(), name) != asked.end();
 }
 
@@ -47,6 +47,8 @@ std::string Footer() {
       "  glm-cachesim --cyclic 2436 --policy lru,lfru,bound\n"
       "  glm-cachesim --zipf --steps 100 --write made.trace\n"
       "  glm-cachesim made.trace --warmup 20 --json\n"
+      "  glmrun generate model.glmplan --chat \"Name three moons\" "
+      "--routing-trace real.trace\n"
       "\n"
       "Exit codes: 0 done, 1 the trace or the arena is at fault, 2 wrong "
       "usage.\n");
@@ -119,7 +121,8 @@ void AddOptions(CLI::App& app, Options& options) {
       ->check(CLI::Range(1u, paging::kMaxLayers * paging::kMaxExperts))
       ->capture_default_str()
       ->group(cache);
-  app.add_option("--policy", options.policies, "all, or some with commas")
+  app.add_option("--policy", options.policies,
+                 "all that the arena is large enough for, or some with commas")
       ->delimiter(',')
       ->check(CLI::IsMember(PolicyNames()))
       ->capture_default_str()
@@ -189,6 +192,11 @@ std::vector<paging::Policy> ChosenPolicies(const Options& options) {
     if (Asked(options, policy.name)) chosen.push_back(policy);
   }
   return chosen;
+}
+
+bool WantsAll(const Options& options) {
+  return std::find(options.policies.begin(), options.policies.end(), kAll) !=
+         options.policies.end();
 }
 
 bool WantsBound(const Options& options) { return Asked(options, kBound); }

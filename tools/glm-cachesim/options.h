@@ -46,6 +46,8 @@ absl::StatusOr<std::unique_ptr<paging::StepSource>> OpenSource(
 
 // The policies asked for, in the order of Policies().
 std::vector<paging::Policy> ChosenPolicies(const Options& options);
+// Whether policies that the arena is too small for are left out.
+bool WantsAll(const Options& options);
 // Whether the clairvoyant bound is asked for too.
 bool WantsBound(const Options& options);
 

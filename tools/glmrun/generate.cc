@@ -18,6 +18,7 @@
 #include "runtime/text/detokenizer.h"
 #include "runtime/text/reasoning_splitter.h"
 #include "tools/glmrun/command.h"
+#include "tools/glmrun/routing_recorder.h"
 #include "tools/glmrun/session.h"
 #include "tools/glmrun/terminal.h"
 
@@ -31,6 +32,7 @@ struct Options {
   std::optional<std::string> chat;
   std::string prompt_ids;  // 1,2,3
   std::string effort;
+  std::string routing_trace;  // a file; empty: none
   bool special = false;
   bool json = false;
 };
@@ -160,8 +162,16 @@ absl::Status Generate(const Options& options) {
   GLM_ASSIGN_OR_RETURN(auto session,
                        Session::Open(options.session, interrupts));
   GLM_ASSIGN_OR_RETURN(Prompt prompt, MakePrompt(options, *session));
-  GLM_ASSIGN_OR_RETURN(Generator generator,
-                       Generator::Create(*session->executor, 0));
+  StepRunner* runner = session->executor.get();
+  std::optional<RoutingRecorder> recorder;
+  if (!options.routing_trace.empty()) {
+    GLM_ASSIGN_OR_RETURN(
+        RoutingRecorder created,
+        RoutingRecorder::Create(*session->executor, options.routing_trace));
+    recorder.emplace(std::move(created));
+    runner = &*recorder;
+  }
+  GLM_ASSIGN_OR_RETURN(Generator generator, Generator::Create(*runner, 0));
   GenerateOptions generation = session->Generation(options.sampling);
   StreamWriter answer(stdout), reasoning(stderr);
   text::ReasoningDelta all;
@@ -181,6 +191,7 @@ absl::Status Generate(const Options& options) {
   show(prompt.output->Finish());
   answer.Finish();
   reasoning.Finish();
+  if (recorder) GLM_RETURN_IF_ERROR(recorder->Finish());
   const absl::Status status =
       result.finish_reason == FinishReason::kCancelled
           ? absl::CancelledError("interrupted; this is the text so far")
@@ -195,6 +206,12 @@ absl::Status Generate(const Options& options) {
                  static_cast<unsigned long long>(generation.sampling.seed));
   }
   std::fputs("\n", stderr);
+  if (recorder) {
+    std::fprintf(stderr, "%s: %llu steps of %u MoE layers, for glm-cachesim\n",
+                 options.routing_trace.c_str(),
+                 static_cast<unsigned long long>(recorder->steps()),
+                 recorder->shape().layers);
+  }
   return status;
 }
 
@@ -226,6 +243,9 @@ void AddGenerate(CLI::App& app, Run& run) {
                    "Reasoning effort of --chat: low, high or max")
       ->check(CLI::IsMember({"low", "high", "max"}));
   AddSamplingOptions(*command, options->sampling);
+  command->add_option("--routing-trace", options->routing_trace,
+                      "Write which experts each layer chose for each token of "
+                      "the answer to this file, for glm-cachesim; slower");
   command->add_flag("--json", options->json,
                     "One JSON object on stdout instead of streamed text");
   command->callback(

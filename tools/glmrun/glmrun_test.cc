@@ -114,6 +114,15 @@ TEST_F(GlmrunTest, TextGoesToStdoutAndTheSummaryToStderr) {
   EXPECT_THAT(errors.output, Not(HasSubstr("\033"))) << "no terminal here";
 }
 
+TEST_F(GlmrunTest, NoTraceOfAModelWithoutRouters) {
+  const std::string trace = folder_ + "/routing.trace";
+  const Outcome run = Run(
+      "generate " + plan() + " --prompt-ids 1 --routing-trace " + trace, true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("shows no router's choice"));
+  EXPECT_FALSE(std::filesystem::exists(trace));
+}
+
 TEST_F(GlmrunTest, WrongUsageIsTwo) {
   for (const std::string& arguments :
        {std::string(), std::string("generate"), std::string("fly"),
