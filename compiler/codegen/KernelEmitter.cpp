@@ -196,27 +196,26 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
 LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
   headers.insert("glm/phases.h");
   SmallVector<kern::ChainOp> chains(example.getBody().getOps<kern::ChainOp>());
-  const uint64_t last = chains.back().getPhase();
-  SmallVector<int64_t> phaseBlocks(last + 1, 0);
-  for (kern::ChainOp chain : chains)
-    phaseBlocks[chain.getPhase()] += chain.getBlocks();
   std::string text;
   llvm::raw_string_ostream os(text);
-  int64_t block = 0, word = 1;
+  int64_t block = 0, word = 1, phaseBegin = 0;
+  const uint64_t last = chains.back().getPhase();
   for (size_t i = 0; i < chains.size();) {
     const uint64_t phase = chains[i].getPhase();
-    if (i && chains[i - 1].getPhase() != phase)
-      os << "  phases.Await(" << phase - 1 << ", " << phaseBlocks[phase - 1] << ");\n";
+    if (i && chains[i - 1].getPhase() != phase) {
+      os << "  phases.Await(" << phase - 1 << ", " << block - phaseBegin << ");\n";
+      phaseBegin = block;
+    }
     // 1. All chains of the phase, equal neighbours together.
     bool first = true;
     while (i < chains.size() && chains[i].getPhase() == phase) {
-      size_t next = i + 1;
-      while (next < chains.size() && sameWork(chains[i], chains[next]))
-        ++next;
+      size_t end = i + 1;
+      while (end < chains.size() && sameWork(chains[i], chains[end]))
+        ++end;
       int64_t words = 0;
       for (auto launch : chains[i].getBody().getOps<kern::LaunchOp>())
         words += launch.getArgs().size();
-      const int64_t count = next - i;
+      const int64_t count = end - i;
       FailureOr<std::string> run =
           chainText(ArrayRef(chains).slice(i, count), block, word, words);
       if (failed(run))
@@ -226,15 +225,15 @@ LogicalResult Unit::add(kern::KernelOp kernel, kern::GridOp example) {
          << *run << "  }";
       block += blocks, word += count * words;
       first = false;
-      i = next;
+      i = end;
     }
     // 2. Its end. Later phases' blocks go on below.
     os << "\n";
-    if (phase != last)
+    if (phase == last && last > 0)
+      os << "  phases.Finish(" << phase << ", " << block - phaseBegin << ");\n";
+    else if (phase != last)
       os << "  if (b < " << block << ") {\n    phases.Done(" << phase
          << ");\n    return;\n  }\n";
-    else if (last > 0)
-      os << "  phases.Finish(" << phase << ", " << phaseBlocks[phase] << ");\n";
   }
   body += llvm::formatv("namespace glm::kernel {{\n\ntemplate <class Block>\nGLM_FN void "
                         "{0}_body(Block& block, const Args& args) {{\n"

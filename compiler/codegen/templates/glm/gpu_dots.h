@@ -55,10 +55,25 @@ GLM_FN V LoadVector(const void* memory, int64_t index, int64_t n) {
 
 // --------------------------------------------------------------------- Dots
 
-// Adds the lanes' sums; lane o * R + r stores that of output first + o, row r.
-template <int O, int R, class Out>
-GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
-                      int64_t rows, Out out) {
+// acc[o][r] += columns i .. i + 7 of w[o] times those of x[r], rows of K.
+template <int XT, int WT, int64_t K, int O, int R>
+GLM_FN void AddProducts(const void* const (&x)[R], const void* const (&w)[O],
+                        int64_t i, float (&acc)[O][R]) {
+  Float8 wv[O];
+  GLM_UNROLL for (int o = 0; o < O; ++o) {
+    wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
+  }
+  GLM_UNROLL for (int r = 0; r < R; ++r) {
+    const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
+    GLM_UNROLL for (int o = 0; o < O; ++o) {
+      GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] += wv[o][j] * xv[j];
+    }
+  }
+}
+
+// The sum over the lanes of acc[o][r], in lane o * R + r.
+template <int O, int R>
+GLM_FN float SumDots(const float (&acc)[O][R]) {
   float mine = 0.0f;
   GLM_UNROLL for (int o = 0; o < O; ++o) {
     GLM_UNROLL for (int r = 0; r < R; ++r) {
@@ -66,6 +81,14 @@ GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
       if (Lane() == o * R + r) mine = sum;
     }
   }
+  return mine;
+}
+
+// Stores those of output first + o, row r.
+template <int O, int R, class Out>
+GLM_FN void StoreDots(const float (&acc)[O][R], int64_t first, int64_t outputs,
+                      int64_t rows, Out out) {
+  const float mine = SumDots(acc);
   const int64_t o = first + Lane() / R;
   const int64_t r = Lane() % R;
   if (Lane() < O * R && o < outputs && r < rows) out(r, o, mine);
@@ -144,17 +167,7 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
       }
       float acc[O][R] = {};
       const auto step = [&](int64_t i) {
-        Float8 wv[O];
-        GLM_UNROLL for (int o = 0; o < O; ++o) {
-          wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
-        }
-        GLM_UNROLL for (int r = 0; r < R; ++r) {
-          const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
-          GLM_UNROLL for (int o = 0; o < O; ++o) {
-            GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] +=
-                wv[o][j] * xv[j];
-          }
-        }
+        AddProducts<XT, WT, K>(x, w, i, acc);
       };
       constexpr int kStep = 8 * kLanesOfWave;
       if constexpr (kFlows) {
@@ -190,24 +203,9 @@ GLM_FN void SharedDots(Block&, int64_t rows, XRow x_row, int64_t outputs,
     float acc[O][R] = {};
 #pragma unroll 2
     for (int64_t i = Thread() * 8; i < K; i += 8 * kThreads) {
-      Float8 wv[O];
-      GLM_UNROLL for (int o = 0; o < O; ++o) {
-        wv[o] = LoadVector<WT, Float8, K % 8 == 0>(w[o], i, K);
-      }
-      GLM_UNROLL for (int r = 0; r < R; ++r) {
-        const Float8 xv = LoadVector<XT, Float8, K % 8 == 0>(x[r], i, K);
-        GLM_UNROLL for (int o = 0; o < O; ++o) {
-          GLM_UNROLL for (int j = 0; j < 8; ++j) acc[o][r] += wv[o][j] * xv[j];
-        }
-      }
+      AddProducts<XT, WT, K>(x, w, i, acc);
     }
-    float mine = 0.0f;
-    GLM_UNROLL for (int o = 0; o < O; ++o) {
-      GLM_UNROLL for (int r = 0; r < R; ++r) {
-        const float sum = SumWave(acc[o][r]);
-        if (Lane() == o * R + r) mine = sum;
-      }
-    }
+    const float mine = SumDots(acc);
     if (Lane() < O * R) part[Wave() * O * R + Lane()] = mine;
     Barrier();
     if (Thread() < O * R) {

@@ -207,21 +207,29 @@ GLM_FN TileOperand LoadTile(const uint16_t* from, int stride) {
   return TileOperand{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)};
 }
 
-// The tile whose rows are the columns of shared memory: column k of it is at
-// from[k * stride], 16 rows each, 16-byte aligned.
-GLM_FN TileOperand LoadTileTransposed(const uint16_t* from, int stride) {
-  const int lane = Lane();
-  const uint16_t* row =
-      from + (lane / 16 * 8 + lane % 8) * stride + lane / 8 % 2 * 8;
-  const uint32_t at =
-      uint32_t(size_t((const __attribute__((address_space(3))) void*)row));
+GLM_FN uint32_t SharedAddress(const void* memory) {
+  return uint32_t(
+      size_t((const __attribute__((address_space(3))) void*)memory));
+}
+
+// Four matrices of 8 x 8, each lane with the address of a row of one of them,
+// transposed.
+GLM_FN TileOperand LoadMatricesTransposed(const void* row) {
   uint32_t v[4];
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
       : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-      : "r"(at)
+      : "r"(SharedAddress(row))
       : "memory");
   return TileOperand{v[0], v[1], v[2], v[3]};
+}
+
+// The tile whose rows are the columns of shared memory: column k of it is at
+// from[k * stride], 16 rows each, 16-byte aligned.
+GLM_FN TileOperand LoadTileTransposed(const uint16_t* from, int stride) {
+  const int lane = Lane();
+  return LoadMatricesTransposed(from + (lane / 16 * 8 + lane % 8) * stride +
+                                lane / 8 % 2 * 8);
 }
 
 // sums[r][c] += sum_k a[r][k] b[c][k].

@@ -34,11 +34,6 @@ inline constexpr int kMostSlots = 8;
 
 // --------------------------------------------------------------- operands
 
-GLM_FN uint32_t SharedAddress(const void* memory) {
-  return uint32_t(
-      size_t((const __attribute__((address_space(3))) void*)memory));
-}
-
 // Four matrices of 8 x 8, each lane with the address of a row of one of them.
 GLM_FN TileOperand LoadMatrices(const char* row) {
   uint32_t v[4];
@@ -46,15 +41,6 @@ GLM_FN TileOperand LoadMatrices(const char* row) {
                : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
                : "r"(SharedAddress(row))
                : "memory");
-  return TileOperand{v[0], v[1], v[2], v[3]};
-}
-GLM_FN TileOperand LoadMatricesTransposed(const char* row) {
-  uint32_t v[4];
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-      : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-      : "r"(SharedAddress(row))
-      : "memory");
   return TileOperand{v[0], v[1], v[2], v[3]};
 }
 
