@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/KernelCompiler.h"
 
+#include "compiler/InterruptedError.h"
 #include "compiler/UsageError.h"
 #include "compiler/codegen/SharedMemory.h"
 
@@ -13,10 +14,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/xxhash.h"
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 using namespace glm;
@@ -123,12 +124,20 @@ Error resultOf(const Job &job, const llvm::sys::ProcessInfo &ended) {
               StringRef(text).take_front(4000));
 }
 
-/// Waits for all of `jobs`, so that nothing is left behind; the errors of all.
-Error finish(llvm::ArrayRef<Job> jobs, llvm::function_ref<void(size_t done)> progress) {
+/// Waits for all of `jobs`, so that nothing is left behind; the errors of all. Ends
+/// them when `cancel` is set.
+Error finish(llvm::ArrayRef<Job> jobs, const std::atomic<bool> *cancel,
+             llvm::function_ref<void(size_t done)> progress) {
   llvm::SmallVector<const Job *> running(llvm::make_pointer_range(jobs));
   Error errors = Error::success();
+  bool ended = false;
   progress(0);
   for (unsigned polls = 1; !running.empty(); ++polls) {
+    if (!ended && cancel && cancel->load()) {
+      ended = true;
+      for (const Job *job : running)
+        ::kill(job->process.Pid, SIGTERM);
+    }
     const size_t before = running.size();
     llvm::erase_if(running, [&](const Job *job) {
       auto ended = llvm::sys::Wait(job->process, /*SecondsToWait=*/0);
@@ -142,7 +151,10 @@ Error finish(llvm::ArrayRef<Job> jobs, llvm::function_ref<void(size_t done)> pro
     if (!running.empty())
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return errors;
+  if (!ended)
+    return errors;
+  llvm::consumeError(std::move(errors));
+  return interruptedError("interrupted while kernels were compiled");
 }
 
 std::string cacheRoot(StringRef wanted) {
@@ -245,8 +257,6 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
   std::vector<Job> jobs;
   for (size_t i = 0; i < sources.size(); ++i) {
     std::string stem = (dir + "/kernels" + llvm::Twine(i)).str();
-    for (const char *end : {".cpp", ".o", ".log"})
-      llvm::sys::RemoveFileOnSignal(stem + end);
     if (Error e = writeFile(stem + ".cpp", sources[i].text))
       return std::move(e);
     std::vector<std::string> argv = {*clang};
@@ -254,13 +264,13 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
     argv.insert(argv.end(), {stem + ".cpp", "-o", stem + ".o"});
     Expected<Job> job = start(argv, stem + ".log");
     if (!job) {
-      llvm::consumeError(finish(jobs, [](size_t) {}));
+      llvm::consumeError(finish(jobs, options.cancel, [](size_t) {}));
       return job.takeError();
     }
     jobs.push_back(*job);
     objects.push_back(stem + ".o");
   }
-  if (Error e = finish(jobs, [&](size_t done) {
+  if (Error e = finish(jobs, options.cancel, [&](size_t done) {
         if (options.progress)
           options.progress(done, jobs.size());
       }))
@@ -277,7 +287,7 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
     Expected<Job> job = start(link, (dir + "/link.log").str());
     if (!job)
       return job.takeError();
-    if (Error e = finish(*job, [](size_t) {}))
+    if (Error e = finish(*job, options.cancel, [](size_t) {}))
       return std::move(e);
   }
   Expected<std::string> bytes = readFile(object);
@@ -297,6 +307,15 @@ static Expected<std::string> produceKernels(const std::vector<KernelSource> &sou
     }
   }
   return bytes;
+}
+
+Error codegen::checkCompiler(const CompileOptions &options) {
+  Expected<std::string> clang = findClang(options.clang);
+  if (!clang)
+    return clang.takeError();
+  if (!llvm::sys::fs::can_execute(*clang))
+    return fail("cannot run " + *clang + ": it is no program");
+  return Error::success();
 }
 
 Expected<std::string>

@@ -13,6 +13,7 @@
 
 #include "llvm/Support/Error.h"
 
+#include <atomic>
 #include <functional>
 
 namespace glm::codegen {
@@ -39,7 +40,13 @@ struct CompileOptions {
   /// Files of source compiled, of all: when the work begins, with each file, and a
   /// few times a second in between. Not called for what the cache has.
   std::function<void(size_t done, size_t total)> progress;
+  /// Set by a signal: compilers that run are ended, and the error is an
+  /// InterruptedError.
+  const std::atomic<bool> *cancel = nullptr;
 };
+
+/// Whether there is a compiler to run, before long work that needs one at its end.
+llvm::Error checkCompiler(const CompileOptions &options);
 
 /// Bytes of the code object that holds all kernels of `sources`: a shared library
 /// for the host, an ELF for gfx1201, the text of PTX with a final NUL for sm_90.

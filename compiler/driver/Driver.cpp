@@ -2,10 +2,12 @@
 
 #include "compiler/driver/Driver.h"
 
+#include "compiler/InterruptedError.h"
 #include "compiler/UsageError.h"
 #include "compiler/driver/CheckedOptions.h"
 #include "compiler/driver/ModelInputs.h"
 #include "compiler/driver/WeightFiles.h"
+#include "compiler/plan/FileLock.h"
 #include "compiler/plan/PlanWriter.h"
 #include "passes/Passes.h"
 #include "runtime/plan/plan_reader.h"
@@ -14,6 +16,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Support/Timing.h"
+
+#include <unistd.h>
 
 using namespace mlir;
 using namespace glm;
@@ -39,6 +43,12 @@ public:
     auto targets = checkTargets(options);
     if (!targets)
       return targets.takeError();
+    llvm::scope_exit unlock([&] {
+      if (lock >= 0) {
+        llvm::sys::fs::remove(fresh());
+        ::close(lock);
+      }
+    });
     if (Error e = lower())
       return e;
     if (options.last < pipeline::Phase::Source) {
@@ -46,7 +56,10 @@ public:
       out << "\n";
       return Error::success();
     }
-    return emitPlan(*targets);
+    Error error = emitPlan(*targets);
+    if (error && packed.isUnpublished() && options.note)
+      options.note(packed.written() + ": is complete and kept for the next call");
+    return error;
   }
 
   llvm::Expected<std::string> tables() {
@@ -56,6 +69,10 @@ public:
   }
 
 private:
+  /// What becomes the plan; locked from the first work on, so that two processes
+  /// never make one plan.
+  std::string fresh() const { return options.output + ".new"; }
+
   /// Everything up to the last pass of options.last.
   Error lower() {
     PassManager passes(&context);
@@ -63,6 +80,12 @@ private:
       return usageError(errors);
     if (Error e = checkOutput(options))
       return e;
+    if (options.last == pipeline::Phase::Emit) {
+      auto locked = planfile::openLocked(fresh(), options.output);
+      if (!locked)
+        return locked.takeError();
+      lock = *locked;
+    }
     TimingScope reading = begin("read");
     auto inputs = readInputs(options);
     if (!inputs)
@@ -82,11 +105,17 @@ private:
                           StringAttr::get(&context, options.commandLine));
     building.stop();
     if (options.last == pipeline::Phase::Emit) {
+      if (Error e = codegen::checkCompiler(options.clang))
+        return e;
       TimingScope files = root.nest("weight files");
       if (Error e = recordWeightFiles(*module, inputs->weights, options, packed))
         return e;
     }
-    return runPasses(passes);
+    if (Error e = runPasses(passes))
+      return e;
+    if (options.cancel && options.cancel->load())
+      return interruptedError("interrupted");
+    return Error::success();
   }
 
   LogicalResult take(Diagnostic &d) {
@@ -169,6 +198,7 @@ private:
       const std::string stage = "kernels for " + target.text();
       TimingScope compiling = root.nest(stage);
       codegen::CompileOptions clang = options.clang;
+      clang.cancel = options.cancel;
       clang.progress = [&](size_t done, size_t total) { report(stage, done, total); };
       auto code =
           codegen::compileKernels(target.isHost() ? *halves : *whole, target, clang);
@@ -190,8 +220,7 @@ private:
   /// Writes the plan beside its name, reads it back as glmrun will, and only then
   /// lets it and the packed weights replace what had their names.
   Error publish(planir::PlanOp plan, const planfile::Attachments &attachments) {
-    std::string temp = options.output + ".new";
-    llvm::scope_exit cleanup([&] { llvm::sys::fs::remove(temp); });
+    const std::string temp = fresh();
     if (Error e = planfile::writePlan(plan, attachments, temp))
       return e;
     if (auto file = PlanFile::Open(temp); !file.ok())
@@ -201,6 +230,8 @@ private:
       return e;
     if (std::error_code ec = llvm::sys::fs::rename(temp, options.output))
       return fail(options.output + ": " + ec.message());
+    // Its name is free: a file that has it now is another process's.
+    ::close(std::exchange(lock, -1));
     return Error::success();
   }
 
@@ -211,6 +242,7 @@ private:
   std::string errors;
   std::string tokenizer; // text of tokenizer.json
   PackedWeights packed;
+  int lock = -1; // of fresh()
   DefaultTimingManager timing;
   TimingScope root;
   OwningOpRef<ModuleOp> module;

@@ -14,6 +14,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
+
 namespace glm::driver {
 
 struct DriverOptions {
@@ -49,6 +51,10 @@ struct DriverOptions {
   std::function<void(llvm::StringRef stage, uint64_t done, uint64_t total)> progress;
   /// Called once for each warning.
   std::function<void(llvm::StringRef text)> warn;
+  /// Called once for each thing that went well and that the user should know.
+  std::function<void(llvm::StringRef text)> note;
+  /// Set by a signal: the compilation ends soon, with an InterruptedError.
+  const std::atomic<bool> *cancel = nullptr;
 };
 
 /// Largest tokenizer.json that is read, in bytes; the release's has 20 MB.
@@ -58,7 +64,8 @@ inline constexpr uint64_t kMaxTokenizerBytes = 256 << 20;
 inline constexpr int64_t kDefaultContext = 131072;
 
 /// Runs the compiler. IR of a phase before `emit` is printed to `out`. The error
-/// names file, tensor and remedy; then no output file is left or changed.
+/// names file, tensor and remedy; then no output file is left or changed, except a
+/// packing that can go on later (compiler/plan/PartialFile.h).
 llvm::Error compile(const DriverOptions &options, llvm::raw_ostream &out);
 
 /// Compiles up to the plan's tables: a flatbuffer of plan.fbs without code, for

@@ -4,30 +4,40 @@
 #define GLM_COMPILER_DRIVER_WEIGHTFILES_H
 
 #include "compiler/driver/Driver.h"
+#include "compiler/plan/PackWriter.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace glm::driver {
 
 /// The .glmweights file beside a plan: it gets its own name only when the plan is
-/// complete, and is removed when it never does.
+/// complete. Until then it is TARGET.partial, which is kept when the packing of it
+/// can go on later.
 class PackedWeights {
 public:
   PackedWeights() = default;
   PackedWeights(const PackedWeights &) = delete;
   PackedWeights &operator=(const PackedWeights &) = delete;
-  ~PackedWeights();
 
   /// Names the file beside `plan`. Errors: UsageError, when it is the plan's own name.
   llvm::Error nameBeside(llvm::StringRef plan);
+  /// Writes it, or what an earlier call left to do.
+  llvm::Error write(const planfile::PackLayout &layout,
+                    const planfile::PackOptions &options);
   /// Gives the file its name; nothing to do when there is none.
   llvm::Error publish();
 
-  const std::string &written() const { return temp; }
+  /// True when it is written and has not got its name yet.
+  bool isUnpublished() const { return result.file != nullptr; }
+  /// Where its bytes lie now.
+  const std::string &written() const {
+    return result.file ? result.file->path() : target;
+  }
   const std::string &finalName() const { return target; }
 
 private:
-  std::string temp, target;
+  std::string target;
+  planfile::PackResult result;
 };
 
 /// Fingerprints the files that the weights of `module` lie in, `weights`' own and

@@ -136,6 +136,9 @@ private:
     if (field.isShare && *number > 1)
       return fail(where + ".value: " + llvm::formatv("{0}", *number).str() +
                   " is a share of the peak and cannot be more than 1");
+    if (*number < 1e-6)
+      return fail(where + ".value: " + llvm::formatv("{0:e}", *number).str() +
+                  " is less than 1e-6");
     if (*number > 1e9)
       return fail(where + ".value: " + llvm::formatv("{0}", *number).str() +
                   " is more than 1e9");

@@ -48,6 +48,11 @@ TEST(MachineTableTest, WrongValueNamesTheField) {
                 edited("\"launch_us\": {\"value\": 3.9", "\"launch_us\": {\"value\": -1"),
                 "m.json")),
             "m.json: machines[0].launch_us.value: -1.00 is not more than 0");
+  EXPECT_EQ(errorOf(parseMachines(
+                edited("\"launch_us\": {\"value\": 3.9",
+                       "\"launch_us\": {\"value\": 1e-300"),
+                "m.json")),
+            "m.json: machines[0].launch_us.value: 1.000000e-300 is less than 1e-6");
   EXPECT_THAT(errorOf(parseMachines(edited("\"memory_achievable\": {\"value\": 0.9",
                                            "\"memory_achievable\": {\"value\": 90"),
                                     "m.json")),

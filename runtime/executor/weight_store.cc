@@ -10,27 +10,13 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/weight_layout.h"
 #include "runtime/executor/weight_loader.h"
+#include "runtime/executor/weight_path.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/weight_forms.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
 namespace glm {
 namespace {
-
-// Where a weight file lies: in the first folder that has it, or else where the
-// plan says.
-std::string ResolvePath(const PlanFile& plan, const std::string& path,
-                        const std::vector<std::string>& weights_dirs) {
-  const size_t slash = path.rfind('/');
-  const std::string name =
-      slash == std::string::npos ? path : path.substr(slash + 1);
-  for (const std::string& folder : weights_dirs) {
-    std::error_code error;
-    const std::string candidate = absl::StrCat(folder, "/", name);
-    if (std::filesystem::exists(candidate, error)) return candidate;
-  }
-  return path[0] == '/' ? path : plan.folder() + "/" + path;
-}
 
 absl::Status NotCancelled(const std::atomic<bool>* cancel) {
   if (cancel == nullptr || !cancel->load(std::memory_order_relaxed)) {
@@ -67,7 +53,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
   uint64_t done = 0, total = 0;
   for (const plan::WeightFile* expected : *plan.weight_files()) {
     const std::string path =
-        ResolvePath(*plan_file, expected->path()->str(), weights_dirs);
+        WeightFilePath(*plan_file, expected->path()->str(), weights_dirs);
     auto file = MappedFile::Open(path);
     if (!file.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(

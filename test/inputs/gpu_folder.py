@@ -1,4 +1,5 @@
-"""gpu_folder.py FOLDER: what tools/gpu-pack makes, with programs that only print.
+"""gpu_folder.py FOLDER: what tools/gpu-pack makes, with programs that only print; and beside it
+`repository`, with the names of recordings.
 
 gpu_golden_test prints what the environment's GOLDEN says: pass, fail, skip or sleep.
 """
@@ -33,5 +34,13 @@ for name, text in (("gpu_golden_test", GOLDEN), ("glmrun", BENCH)):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path, 0o755)
-with open(os.path.join(folder, "plans", "bench.glmplan"), "w", encoding="utf-8"):
-    pass
+plans = ("bench", "nano-fp32", "nano-bf16", "tiny-a-fp32", "tiny-a-bf16")
+goldens = ("models/glm53/nano/checkpoint/golden-greedy.safetensors",
+           "test/oracle/tiny-a/golden-w4a16-fp32math.safetensors",
+           "test/oracle/tiny-a/golden-w4a16-bf16math.safetensors")
+repository = os.path.join(os.path.dirname(os.path.abspath(folder)), "repository")
+for path in (*(os.path.join(folder, "plans", name + ".glmplan") for name in plans),
+             *(os.path.join(repository, name) for name in goldens)):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8"):
+        pass

@@ -21,6 +21,7 @@ import argparse
 import copy
 import gc
 import json
+import os
 import statistics
 import sys
 import time
@@ -137,9 +138,6 @@ class Bench:
         """Routed experts that fit; all of them where memory allows."""
         wanted = config["n_routed_experts"]
         if self.flags.experts:
-            if self.flags.experts < config["num_experts_per_tok"]:
-                sys.exit(f"--experts {self.flags.experts}: a token takes "
-                         f"{config['num_experts_per_tok']}")
             return min(wanted, self.flags.experts)
         layers = sum(kind[1] == "sparse" for kind in layer_kinds(config))
         if not self.gpu or layers == 0:
@@ -381,6 +379,18 @@ def parse():
     return flags
 
 
+def check_early(flags, configs):
+    """What would otherwise stop the program after it has measured for minutes."""
+    for config in configs:
+        first_attention(config)
+        if flags.experts is not None and flags.experts < config.get("num_experts_per_tok", 1):
+            sys.exit(f"--experts {flags.experts}: a token takes {config['num_experts_per_tok']}")
+    if flags.output:
+        folder = os.path.dirname(flags.output) or "."
+        if os.path.isdir(flags.output) or not os.access(folder, os.W_OK):
+            sys.exit(f"--output {flags.output}: is a folder, or {folder} cannot be written")
+
+
 def main():
     flags = parse()
     config = read_text_config(flags.config)
@@ -388,8 +398,8 @@ def main():
     if not 1 <= layers <= config["num_hidden_layers"]:
         sys.exit(f"--layers {layers}: {flags.config} has {config['num_hidden_layers']}")
     config = with_layers(config, range(layers))
-    first_attention(config)
     whole = read_text_config(flags.extrapolate) if flags.extrapolate else None
+    check_early(flags, [config, whole] if whole else [config])
     glmrun = read_glmrun(flags.glmrun) if flags.glmrun else None
     bench = Bench(flags)
     print(f"device: {bench.device_name}, {bench.versions}", flush=True)

@@ -13,6 +13,7 @@ namespace glm::check {
 // Adds the command to `app`; running it stores the exit code in `result`.
 void AddGolden(CLI::App& app, int& result);
 void AddOps(CLI::App& app, int& result);
+void AddWeights(CLI::App& app, int& result);
 
 }  // namespace glm::check
 

@@ -14,7 +14,8 @@ namespace glm::glmc {
 void addCompile(CLI::App &app, int &result);
 void addExplain(CLI::App &app, int &result);
 
-/// Prints what failed. 0: nothing did, 2: a UsageError, 1: any other.
+/// Prints what failed. 0: nothing did, 2: a UsageError, 130: an InterruptedError, 1: any
+/// other.
 int exitCode(llvm::Error error);
 
 } // namespace glm::glmc

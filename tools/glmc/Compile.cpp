@@ -1,6 +1,7 @@
 // glmc compile
 
 #include "tools/glmc/Commands.h"
+#include "tools/glmc/Interrupts.h"
 #include "tools/glmc/PlanFlags.h"
 #include "tools/glmc/ProgressLine.h"
 
@@ -76,6 +77,8 @@ llvm::Error run(Flags &flags) {
     return e;
   driver::DriverOptions &o = flags.options;
   glmc::ProgressLine line;
+  glmc::Interrupts interrupts;
+  o.cancel = interrupts.flag();
   if (!flags.quiet) {
     o.progress = [&](llvm::StringRef stage, uint64_t done, uint64_t total) {
       line.show(stage, done, total);
@@ -83,6 +86,10 @@ llvm::Error run(Flags &flags) {
     o.warn = [&](llvm::StringRef text) {
       line.clear();
       llvm::errs() << "glmc: warning: " << text << "\n";
+    };
+    o.note = [&](llvm::StringRef text) {
+      line.clear();
+      llvm::errs() << "glmc: " << text << "\n";
     };
   }
   o.readTokenizer = readTokenizer;
@@ -122,7 +129,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
                   "Comma-separated code targets: host, host:x86-64-v3, host:x86-64-v4, "
                   "gfx1201, sm_90");
   cmd->add_flag("--pack", o.pack,
-                "Copy the weights into one .glmweights file beside the plan");
+                "Copy the weights into one .glmweights file beside the plan, with checksums; "
+                "what an earlier call left to do is gone on with");
   cmd->add_option("--compile-to", flags->phase,
                   "Stop after a phase and print it instead of writing a plan: " +
                       pipeline::phaseNames());
@@ -136,6 +144,10 @@ void glmc::addCompile(CLI::App &app, int &result) {
   cmd->add_flag("-q,--quiet", flags->quiet, "Print errors only");
   cmd->add_flag("--json", flags->json, "Print the summary as JSON");
   cmd->footer("A plan without --pack refers to the checkpoint's files: keep them.\n"
+              "--pack that was interrupted, or found the disk full, leaves MODEL.glmweights.partial\n"
+              "and .journal; the same command goes on from there. To start over, remove them. A\n"
+              ".glmweights that holds the same weights already is kept; to pack anew, remove it.\n"
+              "`glm-check weights PLAN` reads it all and compares checksums.\n"
               "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
               "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");

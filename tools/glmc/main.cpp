@@ -1,7 +1,9 @@
-// glmc: checkpoint in, plan file out. Exit codes: 0 done, 1 bad input or no output, 2 usage.
+// glmc: checkpoint in, plan file out. Exit codes: 0 done, 1 bad input or no output, 2 usage,
+// 130 interrupted.
 
 #include "tools/glmc/Commands.h"
 
+#include "compiler/InterruptedError.h"
 #include "compiler/UsageError.h"
 #include "runtime/base/standard_streams.h"
 
@@ -12,7 +14,7 @@
 int glm::glmc::exitCode(llvm::Error error) {
   if (!error)
     return 0;
-  const int code = error.isA<UsageError>() ? 2 : 1;
+  const int code = error.isA<UsageError>() ? 2 : error.isA<InterruptedError>() ? 130 : 1;
   llvm::errs() << "glmc: " << llvm::toString(std::move(error)) << "\n";
   return code;
 }
@@ -26,7 +28,7 @@ int main(int argc, char **argv) {
                "  glmc compile --config config.json --weights none -o full.glmplan\n"
                "\n"
                "Exit codes: 0 done, 1 bad input or no output, 2 usage: an option, its value or\n"
-               "what options ask for together."};
+               "what options ask for together, 130 interrupted (Ctrl-C)."};
   app.set_version_flag("--version", "glmc 0.1.0");
   app.require_subcommand(1);
   int result = 0;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,8 +82,10 @@ class Conversation {
   bool inside_thinking_ = false;
 };
 
-// nullopt at the end of input, or after a second interrupt in a row.
-std::optional<std::string> ReadLine(Interrupts& interrupts, bool terminal) {
+// nullopt at the end of input, or after an interrupt, which a terminal must
+// give twice in a row. Errors: input that cannot be read.
+absl::StatusOr<std::optional<std::string>> ReadLine(Interrupts& interrupts,
+                                                    bool terminal) {
   char* line = nullptr;
   size_t capacity = 0;
   std::optional<std::string> result;
@@ -96,7 +99,15 @@ std::optional<std::string> ReadLine(Interrupts& interrupts, bool terminal) {
       while (!result->empty() && result->back() == '\n') result->pop_back();
       break;
     }
-    if (errno != EINTR || warned || interrupts.terminated()) break;
+    if (errno != EINTR && std::ferror(stdin)) {
+      const std::string reason = std::strerror(errno);
+      std::free(line);
+      return absl::InvalidArgumentError(
+          absl::StrCat("standard input cannot be read: ", reason));
+    }
+    if (errno != EINTR || warned || !terminal || interrupts.terminated()) {
+      break;
+    }
     std::clearerr(stdin);
     std::fputs("\nCtrl-C once more to leave\n", stderr);
   }
@@ -151,8 +162,10 @@ absl::Status Chat(const Options& options) {
                  session->executor->model().name.c_str(),
                  session->executor->model().max_context);
   }
+  size_t unanswered = 0;
   while (!interrupts.terminated()) {
-    const auto line = ReadLine(interrupts, terminal);
+    GLM_ASSIGN_OR_RETURN(const std::optional<std::string> line,
+                         ReadLine(interrupts, terminal));
     if (!line || *line == "/quit") break;
     if (*line == "/reset") {
       conversation.Reset();
@@ -165,10 +178,20 @@ absl::Status Chat(const Options& options) {
     if (absl::IsOutOfRange(status)) {
       std::fprintf(stderr, "%s; /reset starts a new conversation\n",
                    std::string(status.message()).c_str());
+      ++unanswered;
     } else if (!status.ok()) {
       return status;
     }
+    // Nobody is there to decide what comes next.
+    if (!terminal && interrupts.flag()->load()) break;
     ++generation.sampling.seed;  // another draw for each answer
+  }
+  if (interrupts.terminated() || (!terminal && interrupts.flag()->load())) {
+    return absl::CancelledError("interrupted");
+  }
+  if (!terminal && unanswered > 0) {
+    return absl::OutOfRangeError(
+        absl::StrCat(unanswered, " messages were not answered"));
   }
   return absl::OkStatus();
 }
@@ -183,7 +206,9 @@ void AddChat(CLI::App& app, Run& run) {
       "Commands inside: /reset starts a new conversation, /quit leaves. "
       "Ctrl-C\n"
       "stops the answer, twice quits. With input from a pipe each line is a\n"
-      "message.\n"
+      "message, Ctrl-C ends it with exit code 130, and the exit code is 1 "
+      "when\n"
+      "a message could not be answered.\n"
       "\n"
       "Examples:\n"
       "  glmrun chat model.glmplan\n"

@@ -233,15 +233,16 @@ void AddGenerate(CLI::App& app, Run& run) {
   prompt->add_option("--prompt", options->prompt, "Text to continue, as it is");
   prompt->add_option("--prompt-ids", options->prompt_ids,
                      "Token ids to continue, separated by commas");
-  prompt->add_option("--chat", options->chat,
-                     "A user's message; answered in the chat format");
+  auto* chat = prompt->add_option(
+      "--chat", options->chat, "A user's message; answered in the chat format");
   prompt->require_option(1);
   command->add_flag("--parse-special", options->special,
                     "Text of --prompt that spells a control token becomes it");
   command
       ->add_option("--effort", options->effort,
                    "Reasoning effort of --chat: low, high or max")
-      ->check(CLI::IsMember({"low", "high", "max"}));
+      ->check(CLI::IsMember({"low", "high", "max"}))
+      ->needs(chat);
   AddSamplingOptions(*command, options->sampling);
   command->add_option("--routing-trace", options->routing_trace,
                       "Write which experts each layer chose for each token of "

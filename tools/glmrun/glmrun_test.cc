@@ -129,6 +129,9 @@ TEST_F(GlmrunTest, WrongUsageIsTwo) {
         "generate " + plan(), "generate " + plan() + " --prompt a --chat b",
         "generate " + plan() + " --prompt-ids 1 --top-p 2",
         "generate " + plan() + " --prompt-ids 1 --greedy --temperature 1",
+        "generate " + plan() + " --prompt-ids 1 --effort low",
+        "generate " + plan() + " --prompt-ids 1 --memory-limit -1",
+        "generate " + plan() + " --prompt-ids 1 --memory-limit -1GiB",
         "bench " + plan() + " --repeat 0"}) {
     EXPECT_EQ(Run(arguments).code, 2) << arguments;
   }

@@ -13,6 +13,20 @@
 
 namespace glm::tools {
 
+namespace {
+
+// Of a number without a sign, which would wrap around.
+CLI::Validator Digits() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
+        return digit ? "" : "expected a size that begins with a digit";
+      },
+      "");
+}
+
+}  // namespace
+
 void AddSessionOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("plan", options.plan_path, "The .glmplan file")
       ->required()
@@ -33,7 +47,8 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
       .add_option("--memory-limit", options.memory_limit,
                   "Refuse to start when more memory would be committed, for "
                   "example 8GiB; default: what is available")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->transform(Digits());
   command.add_flag("--no-weight-check", options.no_weight_check,
                    "Do not compare the weight files' fingerprints");
   command.add_flag("--no-graphs", options.no_graphs,
