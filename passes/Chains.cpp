@@ -20,11 +20,13 @@ Chains::Chains(func::FuncOp func, int64_t maxSerial, int64_t maxBytes,
   // chain does, and work that nobody waits for yet.
   for (Chain *chain : inOrder()) {
     SmallVector<size_t> apart = early(chain);
-    int64_t bytes = 0;
-    for (size_t m : apart)
-      bytes += launches[m].getWeightBytes();
-    if (bytes >= earlyBytes && earlyBytes > 0)
+    if (earlyBytes > 0 && weightBytes(apart) >= earlyBytes)
       split(chain, apart, "starts before its consumer's other inputs are there");
+  }
+  for (Chain *chain : inOrder()) {
+    SmallVector<size_t> apart = eager(chain);
+    if (earlyBytes > 0 && weightBytes(apart) >= earlyBytes)
+      coarsen(split(chain, apart, "runs beside what its consumer waits for"));
   }
   for (Chain *chain : inOrder())
     if (SmallVector<size_t> apart = late(chain); !apart.empty())
@@ -45,6 +47,45 @@ SmallVector<size_t> Chains::early(Chain *chain) {
       found.push_back(m);
   }
   return found;
+}
+
+int64_t Chains::weightBytes(Members members) {
+  int64_t bytes = 0;
+  for (size_t m : members)
+    bytes += launches[m].getWeightBytes();
+  return bytes;
+}
+
+/// Members that wait for little, in a chain that waits for far more.
+SmallVector<size_t> Chains::eager(Chain *chain) {
+  constexpr int64_t kFar = 16;
+  int64_t most = 0;
+  for (Chain *b : chain->before)
+    if (b->level == chain->level - 1)
+      most = std::max(most, weightBytes(b->members));
+  SmallVector<size_t> found;
+  for (size_t m : chain->members)
+    if (!producers[m].empty() && llvm::all_of(producers[m], [&](size_t p) {
+          return chainOf[p] == chain ? llvm::is_contained(found, p)
+                                     : weightBytes(chainOf[p]->members) * kFar <= most;
+        }))
+      found.push_back(m);
+  if (found.size() == chain->members.size())
+    return {};
+  return found;
+}
+
+/// As few blocks as the cost rule lets it have: what hides needs none, and each may
+/// be one that waits.
+void Chains::coarsen(Chain *chain) {
+  auto fits = [&](int64_t columns) {
+    return llvm::all_of(chain->members, [&](size_t m) {
+      return columnsIn(launches[m], columns) % columns == 0;
+    });
+  };
+  while (chain->columns % 2 == 0 && fits(chain->columns / 2) &&
+         tooDear(chain->members, {chain->rows, chain->columns / 2}).empty())
+    chain->columns /= 2;
 }
 
 /// Members of a one-block chain that are first waited for after others of it
@@ -72,7 +113,7 @@ SmallVector<size_t> Chains::late(Chain *chain) {
 /// Gives some members of a chain one of their own. Among the launches that one
 /// of them waits for, or that wait for it, those of the chain are all on one
 /// side.
-void Chains::split(Chain *chain, Members apart, StringRef why) {
+Chain *Chains::split(Chain *chain, Members apart, StringRef why) {
   Chain *own = chains.emplace_back(std::make_unique<Chain>()).get();
   own->members.assign(apart.begin(), apart.end());
   llvm::erase_if(chain->members, [&](size_t m) { return llvm::is_contained(apart, m); });
@@ -95,6 +136,7 @@ void Chains::split(Chain *chain, Members apart, StringRef why) {
   for (auto &c : chains)
     if (c->before.empty())
       settle(c.get());
+  return own;
 }
 
 SmallVector<Chain *> Chains::inOrder() {

@@ -61,7 +61,10 @@ private:
   Chain *join(Chain *into, Chain *own);
   llvm::SmallVector<size_t> early(Chain *chain);
   llvm::SmallVector<size_t> late(Chain *chain);
-  void split(Chain *chain, Members apart, llvm::StringRef why);
+  llvm::SmallVector<size_t> eager(Chain *chain);
+  Chain *split(Chain *chain, Members apart, llvm::StringRef why);
+  void coarsen(Chain *chain);
+  int64_t weightBytes(Members members);
 
   int64_t maxSerial, maxBytes;
   llvm::SmallVector<kern::LaunchOp> launches;

@@ -3,7 +3,7 @@
 // Why: a step has many grids of few blocks, each of which waits for the one
 // before. Blocks that wait inside the running launch for its earlier blocks save
 // the launch; a reduction in two steps becomes one launch whose last blocks finish
-// it.
+// it. What a phase does not need runs on beside it.
 // Contract: the same values. A waiting block holds its place on a processor: the
 // waiting blocks of a launch must be fewer than the device holds at once, or the
 // blocks that they wait for might never start (docs/decisions/0014).
@@ -15,6 +15,9 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+
+#include <map>
+#include <vector>
 
 namespace glm::passes {
 #define GEN_PASS_DEF_FUSEPHASESPASS
@@ -31,39 +34,21 @@ struct FusePhases final : passes::impl::FusePhasesPassBase<FusePhases> {
   using FusePhasesPassBase::FusePhasesPassBase;
 
   void runOnOperation() override {
-    kern::GridOp into;
-    int64_t phases = 0, waiting = 0, words = 0;
+    Launch into;
     for (auto grid : llvm::to_vector(getOperation().getBody().getOps<kern::GridOp>())) {
-      int64_t blocks = 0;
-      for (auto chain : grid.getBody().getOps<kern::ChainOp>())
-        blocks += chain.getBlocks();
-      int64_t own = argumentWords(grid);
-      int64_t limit = isHungry(grid) || (into && isHungry(into))
-                          ? std::min(maxWaiting, maxWaitingHungry)
-                          : maxWaiting;
-      std::string why;
-      if (into) {
-        if (isAlone(grid) || isAlone(into))
-          why = "a kernel needs a grid of its own";
-        else if (phases == kMaxPhases)
-          why = "the grid has " + std::to_string(phases) + " phases";
-        else if (words + own > kMaxArgumentWords)
-          why = "the grid would have too many arguments";
-        else if (waiting + blocks > limit)
-          why = std::to_string(waiting + blocks) +
-                " blocks would wait, the device may hold no more than " +
-                std::to_string(limit);
-      }
-      if (!into || !why.empty()) {
-        if (into)
-          remark::missed(grid.getLoc(), options()) << why;
-        into = grid, phases = 1, waiting = 0, words = own;
+      Launch next = Launch::of(grid);
+      std::string why = into.grid ? refuse(into, next) : "";
+      if (into.grid && why.empty()) {
+        remark::passed(grid.getLoc(), options()) << "waits inside the launch before it";
+        append(into, next);
         continue;
       }
-      remark::passed(grid.getLoc(), options()) << "waits inside the launch before it";
-      append(into, grid, phases);
-      ++phases, waiting += blocks, words += own;
+      if (into.grid)
+        remark::missed(grid.getLoc(), options()) << why;
+      into = next;
     }
+    for (auto grid : getOperation().getBody().getOps<kern::GridOp>())
+      relax(grid);
   }
 
 private:
@@ -71,14 +56,79 @@ private:
     return remark::RemarkOpts::name("fuse-phases").category("glm-fuse");
   }
 
-  void append(kern::GridOp into, kern::GridOp grid, int64_t phase) {
-    for (auto chain : grid.getBody().getOps<kern::ChainOp>())
-      chain.setPhase(phase);
-    Block &target = into.getBody().front();
-    target.getOperations().splice(target.end(), grid.getBody().front().getOperations());
+  /// A grid that other grids join, and what counts against it.
+  struct Launch {
+    kern::GridOp grid;
+    int64_t phases = 1, waiting = 0, words = 0, blocks = 0, bytes = 0;
+
+    static Launch of(kern::GridOp grid) {
+      Launch launch{grid};
+      launch.words = argumentWords(grid);
+      for (auto chain : grid.getBody().getOps<kern::ChainOp>())
+        launch.blocks += chain.getBlocks();
+      grid.walk([&](kern::LaunchOp l) { launch.bytes += l.getWeightBytes(); });
+      return launch;
+    }
+  };
+
+  int64_t limitOf(kern::GridOp a, kern::GridOp b) {
+    return isHungry(a) || isHungry(b) ? std::min(maxWaiting, maxWaitingHungry)
+                                      : maxWaiting;
+  }
+
+  /// Why `next` cannot wait inside `into`.
+  std::string refuse(const Launch &into, const Launch &next) {
+    const int64_t limit = limitOf(into.grid, next.grid);
+    if (isAlone(next.grid) || isAlone(into.grid))
+      return "a kernel needs a grid of its own";
+    if (into.phases == kMaxPhases)
+      return "the grid has " + std::to_string(into.phases) + " phases";
+    if (into.words + next.words > kMaxArgumentWords)
+      return "the grid would have too many arguments";
+    if (longBytes > 0 && next.bytes >= longBytes)
+      return "it reads " + std::to_string(next.bytes) +
+             " bytes of weights, beside which a launch costs little";
+    if (into.waiting + next.blocks > limit)
+      return std::to_string(into.waiting + next.blocks) +
+             " blocks would wait, the device may hold no more than " +
+             std::to_string(limit);
+    return "";
+  }
+
+  void append(Launch &into, Launch &next) {
+    for (auto chain : next.grid.getBody().getOps<kern::ChainOp>())
+      chain.setPhase(into.phases);
+    Block &target = into.grid.getBody().front();
+    target.getOperations().splice(target.end(),
+                                  next.grid.getBody().front().getOperations());
     // The values that the appended launches name stand before `into` already; taps
     // between the two show buffers that only earlier launches wrote.
-    grid.erase();
+    next.grid.erase();
+    ++into.phases, into.waiting += next.blocks;
+    into.words += next.words, into.bytes += next.bytes;
+  }
+
+  /// Gives each chain the slack that its first reader leaves it. Those with less of
+  /// it come first in their phase.
+  static void relax(kern::GridOp grid) {
+    SmallVector<kern::ChainOp> chains(grid.getBody().getOps<kern::ChainOp>());
+    std::map<std::pair<uint64_t, uint64_t>, SmallVector<kern::ChainOp>> order;
+    std::vector<Touched> touched;
+    for (kern::ChainOp chain : chains)
+      touched.push_back(Touched::of(chain));
+    const uint64_t last = chains.back().getPhase();
+    for (auto [i, chain] : llvm::enumerate(chains)) {
+      uint64_t until = last;
+      for (size_t j = i + 1; j < chains.size(); ++j)
+        if (chains[j].getPhase() > chain.getPhase() && dependent(touched[i], touched[j]))
+          until = std::min(until, chains[j].getPhase() - 1);
+      chain.setSlack(until - chain.getPhase());
+      order[{chain.getPhase(), chain.getSlack()}].push_back(chain);
+    }
+    Block &body = grid.getBody().front();
+    for (auto &[when, equal] : order)
+      for (kern::ChainOp chain : equal)
+        chain->moveBefore(&body, body.end());
   }
 };
 

@@ -37,6 +37,9 @@ struct Table {
   static constexpr int64_t kLeanRows = 4;
   // Heads of a block of attention, and blocks of a step that merge its parts.
   static constexpr int64_t kAttendHeads = 16, kMergeBlocks = 64;
+  // Blocks that copy rows of experts, and experts of a layer whose lists leave room
+  // for other kernels' shared memory.
+  static constexpr int64_t kCopyBlocks = 64, kFewExperts = 320;
   // A block of the products of many rows has 128 outputs and so many rows: few
   // where few outputs would leave a GPU without work.
   static int64_t rowsOfTile(int64_t outputs) {
@@ -71,6 +74,29 @@ struct Table {
     return k;
   }
 
+  /// Work of the runtime: a launch that has no code (docs/spec/kernels.md,
+  /// Collectives).
+  KernelChoice collective(Value x, Value y) {
+    KernelChoice k;
+    k.rows = shapeOf(x)[0];
+    k.params = {code(x), rowOf(x)};
+    k.alone = true, k.parts = {1, 1};
+    k.args = {in(x), out(y)};
+    k.memoryBytes = tensorBytes(typeOf(x)) + tensorBytes(typeOf(y));
+    return k;
+  }
+  KernelChoice allReduce(model::AllReduceOp op) {
+    KernelChoice k = collective(op.getInput(), op.getResult());
+    k.op = "all_reduce", k.templateName = "AllReduce";
+    return k;
+  }
+  KernelChoice allGather(model::AllGatherOp op) {
+    KernelChoice k = collective(op.getInput(), op.getResult());
+    k.op = "all_gather", k.templateName = "AllGather";
+    k.params.push_back(shapeOf(op.getResult())[0]);
+    return k;
+  }
+
   KernelChoice linear(model::LinearOp op) {
     int64_t n = shapeOf(op.getWeight())[0], kk = shapeOf(op.getWeight())[1];
     KernelChoice k;
@@ -87,7 +113,9 @@ struct Table {
     k.templateName = gemv ? "Linear" : "LinearTile";
     // As templates/glm/linear.h has it: few long outputs are spread over more
     // blocks.
-    int64_t width = n > 1024 || kk < 2048 || w.getEncoding() ? 32 : n <= 512 ? 8 : 16;
+    int64_t width = n > 1536 || kk < 2048 || w.getEncoding() ? 32
+                    : n > 128 && n <= 512                    ? 8
+                                                            : 16;
     if (gemv)
       k.grid = {tiles(n, width), 1, 1};
     else
@@ -230,6 +258,32 @@ struct Table {
     return k;
   }
 
+  KernelChoice findRows(model::FindRowsOp op) {
+    KernelChoice k;
+    k.op = "find_rows", k.templateName = "FindRows";
+    k.params = {static_cast<int64_t>(op.getExperts()), shapeOf(op.getIds())[1]};
+    k.rows = shapeOf(op.getIds())[0];
+    k.parts = {1, 1};
+    k.alone = op.getExperts() > kFewExperts; // their lists are shared memory
+    k.args = {in(op.getIds()), PagerArg{}, static_cast<int64_t>(op.getLayer()),
+              out(op.getChosen()), out(op.getMoves())};
+    k.memoryBytes =
+        2 * tensorBytes(typeOf(op.getIds())) + tensorBytes(typeOf(op.getMoves()));
+    return k;
+  }
+
+  KernelChoice copyRows(model::CopyRowsOp op) {
+    KernelChoice k;
+    k.op = "copy_rows", k.templateName = "CopyRows";
+    k.params = {static_cast<int64_t>(op.getExperts()), shapeOf(op.getChosen())[1]};
+    k.rows = shapeOf(op.getChosen())[0];
+    k.grid = {kCopyBlocks, 1, 1}, k.parts = {1, kCopyBlocks};
+    k.args = {in(op.getChosen()), in(op.getMoves()), PagerArg{}, out(op.getReady())};
+    k.memoryBytes =
+        2 * tensorBytes(typeOf(op.getChosen())) + tensorBytes(typeOf(op.getMoves()));
+    return k;
+  }
+
   KernelChoice takeCols(model::TakeColsOp op) {
     KernelChoice k;
     k.op = "take_cols", k.templateName = "TakeCols";
@@ -349,6 +403,8 @@ FailureOr<KernelChoice> passes::chooseKernel(Operation *op, const StepShape &ste
   return llvm::TypeSwitch<Operation *, FailureOr<KernelChoice>>(op)
       .Case([&](model::EmbedOp o) { return table.embed(o); })
       .Case([&](model::GatherRowsOp o) { return table.gatherRows(o); })
+      .Case([&](model::AllReduceOp o) { return table.allReduce(o); })
+      .Case([&](model::AllGatherOp o) { return table.allGather(o); })
       .Case([&](model::LinearOp o) { return table.linear(o); })
       .Case([&](model::LinearPartsOp o) { return table.linearParts(o); })
       .Case([&](model::SumPartsOp o) { return table.sumParts(o); })
@@ -357,6 +413,8 @@ FailureOr<KernelChoice> passes::chooseKernel(Operation *op, const StepShape &ste
       .Case([&](model::SinkhornOp o) { return table.sinkhorn(o); })
       .Case([&](model::TopKOp o) { return table.topK(o); })
       .Case([&](model::TakeColsOp o) { return table.takeCols(o); })
+      .Case([&](model::FindRowsOp o) { return table.findRows(o); })
+      .Case([&](model::CopyRowsOp o) { return table.copyRows(o); })
       .Case([&](model::ShortConvOp o) { return shortConvKernel(o, step, symbols); })
       .Case([&](model::DeltaRuleOp o) { return deltaRuleKernel(o, step, symbols); })
       .Case([&](model::LatentAppendOp o) { return latentAppendKernel(o, step, symbols); })

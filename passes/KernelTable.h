@@ -35,7 +35,9 @@ struct TensorArg {
   bool write = false;
   Split split;
 };
-using KernelArg = std::variant<TensorArg, StateArg, int64_t, float>;
+/// The address of the pager.
+struct PagerArg {};
+using KernelArg = std::variant<TensorArg, StateArg, PagerArg, int64_t, float>;
 
 struct KernelChoice {
   std::string op;           // docs/spec/kernels.md

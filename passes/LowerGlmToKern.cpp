@@ -26,6 +26,8 @@ using namespace glm::passes;
 
 namespace {
 
+constexpr int64_t kPagerBytes = 288; // docs/spec/paging.md
+
 /// Kernels of the module by what they compute.
 class Kernels {
 public:
@@ -300,6 +302,9 @@ private:
             b, loc, MemRefType::get(type.getShape(), type.getElementType()),
             s->state));
         args.push_back(scalar(loc, stateSlotBytes(state)));
+      } else if (std::holds_alternative<PagerArg>(arg)) {
+        args.push_back(kern::PagerOp::create(
+            b, loc, MemRefType::get({kPagerBytes}, b.getI8Type())));
       } else if (auto *i = std::get_if<int64_t>(&arg)) {
         args.push_back(scalar(loc, *i));
       } else {

@@ -14,7 +14,7 @@ using namespace glm;
 namespace {
 
 // ArgKind of plan.fbs.
-enum ArgKind : int64_t { Buffer = 0, Weight = 1, State = 2, Scalar = 3 };
+enum ArgKind : int64_t { Buffer = 0, Weight = 1, State = 2, Scalar = 3, Pager = 4 };
 
 /// The RowOp enumerator of an operation of a kernel's body, empty when none.
 StringRef rowOpName(Operation *op) {
@@ -49,9 +49,12 @@ struct LowerKernToPlan final
     auto plan = planir::PlanOp::create(
         b, module.getLoc(), producer ? producer : b.getStringAttr("glm-opt"),
         math ? math : b.getStringAttr(""), fuse ? fuse : b.getStringAttr(""));
+    if (auto ranks = module->getAttrOfType<IntegerAttr>("glm.ranks"))
+      plan.setRanks(ranks.getInt());
     b.setInsertionPointToStart(&plan.getBody().emplaceBlock());
     emitModel(b);
     emitWeights(b);
+    emitExpertRows(b);
     emitStates(b);
     if (failed(emitKernels(b)))
       return signalPassFailure();
@@ -110,7 +113,20 @@ private:
           TypeAttr::get(quant ? b.getI32Type() : type.getElementType()),
           b.getDenseI64ArrayAttr(type.getShape()),
           b.getI64IntegerAttr(quant ? quant.getGroup() : 0),
-          w.getPiecesAttr() ? w.getPiecesAttr() : b.getDenseI64ArrayAttr({}));
+          w.getPiecesAttr() ? w.getPiecesAttr() : b.getDenseI64ArrayAttr({}),
+          w.getCutsAttr() ? w.getCutsAttr() : b.getDenseI64ArrayAttr({}));
+    }
+  }
+
+  void emitExpertRows(OpBuilder &b) {
+    auto layers = module->getAttrOfType<ArrayAttr>("glm.expert_rows");
+    if (!layers)
+      return;
+    for (auto layer : layers.getAsRange<ArrayAttr>()) {
+      SmallVector<int64_t> rows;
+      for (auto weight : layer.getAsRange<FlatSymbolRefAttr>())
+        rows.push_back(weights.lookup(weight.getValue()));
+      planir::ExpertRowsOp::create(b, module.getLoc(), b.getDenseI64ArrayAttr(rows));
     }
   }
 
@@ -258,7 +274,7 @@ private:
       auto inside = chain.getBody().getOps<kern::LaunchOp>();
       chains.append({std::distance(inside.begin(), inside.end()),
                      static_cast<int64_t>(chain.getPhase()), chain.getRows(),
-                     chain.getColumns()});
+                     chain.getColumns(), static_cast<int64_t>(chain.getSlack())});
     }
     planir::GroupOp::create(b, grid.getLoc(),
                             b.getI64IntegerAttr(kernels.lookup(*grid.getKernel())),
@@ -274,6 +290,8 @@ private:
         args.append({Weight, weights.lookup(w.getWeight()), 0});
       } else if (auto s = v.getDefiningOp<kern::StateOp>()) {
         args.append({State, states.lookup(s.getState()), 0});
+      } else if (v.getDefiningOp<kern::PagerOp>()) {
+        args.append({Pager, 0, 0});
       } else if (auto c = v.getDefiningOp<arith::ConstantOp>()) {
         int64_t bits;
         if (auto f = dyn_cast<FloatAttr>(c.getValue()))
@@ -285,7 +303,7 @@ private:
         args.append({Buffer, buffers.lookup(v), 0});
       } else {
         return launch.emitOpError("has an argument that is no buffer, weight, "
-                                  "state or constant");
+                                  "state, pager or constant");
       }
     }
     planir::LaunchOp::create(b, launch.getLoc(),

@@ -10,6 +10,8 @@ void Touched::add(kern::LaunchOp launch) {
   for (auto [i, v] : llvm::enumerate(launch.getArgs())) {
     if (auto state = v.getDefiningOp<kern::StateOp>())
       states.insert(state.getStateAttr());
+    else if (v.getDefiningOp<kern::PagerOp>()) // as a state: in order
+      states.insert(UnitAttr::get(launch.getContext()));
     else if (v.getDefiningOp<kern::AllocOp>())
       (llvm::is_contained(launch.getWrites(), i) ? writes : reads).insert(v);
   }
@@ -102,7 +104,10 @@ std::string passes::describeGrid(kern::GridOp grid) {
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto chain : grid.getBody().getOps<kern::ChainOp>()) {
-    os << chain.getPhase() << " " << chain.getRows() << " " << chain.getColumns() << ":";
+    os << chain.getPhase();
+    if (chain.getSlack())
+      os << "+" << chain.getSlack();
+    os << " " << chain.getRows() << " " << chain.getColumns() << ":";
     for (auto launch : chain.getBody().getOps<kern::LaunchOp>()) {
       os << " " << launch.getKernel();
       for (int64_t g : launch.getGrid())

@@ -58,7 +58,7 @@ int64_t argumentWords(kern::GridOp grid);
 bool isAlone(kern::GridOp grid);
 bool isHungry(kern::GridOp grid);
 
-/// What makes two grids the same kernel: "phase rows columns: kernel gx gy gz T, ...;"
+/// What makes two grids the same kernel: "phase[+slack] rows columns: kernel gx gy gz T, ...;"
 /// for each chain (docs/spec/kernels.md, Groups).
 std::string describeGrid(kern::GridOp grid);
 

@@ -125,12 +125,17 @@ def FusePhasesPass : Pass<"glm-fuse-phases", "::mlir::func::FuncOp"> {
     A `kern.grid` joins the one before it as a further phase while all the blocks
     that wait in the launch are at most `max-waiting`, a fact of the smallest
     device: they must all be resident at once and leave room for one more.
+
+    In the end each chain gets the slack that those who read it leave it.
   }];
   let options = [
     Option<"maxWaiting", "max-waiting", "int64_t", /*default=*/"180",
            "Blocks of a launch that may wait for its earlier blocks">,
     Option<"maxWaitingHungry", "max-waiting-hungry", "int64_t", /*default=*/"127",
            "The same where a launch is marked hungry">,
+    Option<"longBytes", "long-bytes", "int64_t", /*default=*/"67108864",
+           "Weight bytes from which on a grid begins a launch of its own, of which the "
+           "start is a small part; 0: never">,
   ];
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/driver/CheckedOptions.h"
 
 #include "compiler/UsageError.h"
+#include "runtime/plan/plan_format.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -76,6 +77,7 @@ Expected<glm53::BuildOptions> driver::checkSizes(const DriverOptions &options,
   glm53::BuildOptions build;
   build.math = options.math;
   build.prefillChunk = options.prefillChunk;
+  build.ranks = options.ranks;
   const int64_t limit = config.maxPositionEmbeddings, pool = config.indexKpool;
   int64_t context = options.maxContext;
   if (context == 0)
@@ -87,6 +89,9 @@ Expected<glm53::BuildOptions> driver::checkSizes(const DriverOptions &options,
     return usageError("--max-context " + Twine(context) + ": the model takes " +
                       Twine(pool) + " to " + Twine(limit) + " tokens");
   build.maxContext = context;
+  if (options.ranks < 1 || options.ranks > 64)
+    return usageError("--tp " + Twine(options.ranks) + ": expected 1 to 64 ranks");
+  build.pagedExperts = options.pagedExperts;
   build.decodeBatches.clear();
   if (options.prefillChunk < 1 || options.prefillChunk > 65536)
     return usageError("--prefill-chunk " + Twine(options.prefillChunk) +
@@ -109,4 +114,32 @@ Expected<glm53::BuildOptions> driver::checkSizes(const DriverOptions &options,
   if (!llvm::is_contained(build.decodeBatches, 1))
     build.decodeBatches.insert(build.decodeBatches.begin(), 1);
   return build;
+}
+
+Error driver::checkPagedExperts(const DriverOptions &options, const glm53::Config &config,
+                                const glm53::Weights &weights) {
+  if (!options.pagedExperts)
+    return Error::success();
+  constexpr int64_t kMost = plan::kMaxPagedExperts;
+  if (config.nRoutedExperts > kMost)
+    return fail("config.json: n_routed_experts = " + Twine(config.nRoutedExperts) +
+                ": --experts paged takes at most " + Twine(kMost) +
+                "; use --experts resident");
+  // Slots are for the rows of all layers.
+  llvm::StringMap<const glm53::WeightInfo *> first;
+  const glm53::WeightInfo *gate = nullptr;
+  for (const glm53::WeightInfo &weight : weights.all()) {
+    if (!weight.isExperts())
+      continue;
+    gate = gate ? gate : &weight;
+    StringRef name = StringRef(weight.name).rsplit('.').second;
+    const glm53::WeightInfo &like = *first.try_emplace(name, &weight).first->second;
+    if (weight.form != like.form || weight.dtype != like.dtype ||
+        weight.shape != like.shape || weight.group != like.group ||
+        weight.isCoded() != gate->isCoded())
+      return fail(weight.name + ": is stored in another form than " +
+                  (weight.isCoded() != gate->isCoded() ? *gate : like).name +
+                  ", --experts paged needs one for all; use --experts resident");
+  }
+  return Error::success();
 }

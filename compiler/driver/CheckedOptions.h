@@ -24,6 +24,10 @@ llvm::Error checkOutput(const DriverOptions &options);
 llvm::Expected<glm53::BuildOptions> checkSizes(const DriverOptions &options,
                                                const glm53::Config &config);
 
+/// What paging of experts asks of the model and of how its experts are stored.
+llvm::Error checkPagedExperts(const DriverOptions &options, const glm53::Config &config,
+                              const glm53::Weights &weights);
+
 } // namespace glm::driver
 
 #endif // GLM_COMPILER_DRIVER_CHECKEDOPTIONS_H

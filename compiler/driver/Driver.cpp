@@ -85,6 +85,8 @@ private:
       if (!locked)
         return locked.takeError();
       lock = *locked;
+      if (Error e = codegen::checkCompiler(options.clang))
+        return e;
     }
     TimingScope reading = begin("read");
     auto inputs = readInputs(options);
@@ -94,19 +96,24 @@ private:
     auto build = checkSizes(options, inputs->config);
     if (!build)
       return build.takeError();
+    if (Error e = checkPagedExperts(options, inputs->config, inputs->weights))
+      return e;
     reading.stop();
+    if (options.ranks > 1)
+      if (Error e = shard(*inputs))
+        return e;
     TimingScope building = begin("build");
     module = glm53::buildModule(&context, inputs->config, inputs->weights, *build);
     if (!module)
       return irError("the frontend made IR that does not verify");
+    if (weightFiles)
+      module.get()->setAttr("glm.weight_files", weightFiles);
     module.get()->setAttr("glm.fuse", StringAttr::get(&context,
                                                       options.fuse ? "on" : "off"));
     module.get()->setAttr("glm.producer",
                           StringAttr::get(&context, options.commandLine));
     building.stop();
-    if (options.last == pipeline::Phase::Emit) {
-      if (Error e = codegen::checkCompiler(options.clang))
-        return e;
+    if (options.last == pipeline::Phase::Emit && options.ranks == 1) {
       TimingScope files = root.nest("weight files");
       if (Error e = recordWeightFiles(*module, inputs->weights, options, packed))
         return e;
@@ -116,6 +123,35 @@ private:
     if (options.cancel && options.cancel->load())
       return interruptedError("interrupted");
     return Error::success();
+  }
+
+  /// Leaves in `inputs` what a rank has. Weights are packed and quantised whole,
+  /// so that the file serves any number of ranks, and divided afterwards.
+  Error shard(ModelInputs &inputs) {
+    auto config = inputs.config.shard(options.ranks);
+    if (!config)
+      return asUsage(config.takeError());
+    // Packing takes minutes; what does not divide is refused before it.
+    if (auto fits = inputs.weights.shard(options.ranks); !fits)
+      return asUsage(fits.takeError());
+    if (options.last == pipeline::Phase::Emit) {
+      TimingScope files = root.nest("weight files");
+      OwningOpRef<ModuleOp> whole = glm53::declareWeights(&context, inputs.weights);
+      if (Error e = recordWeightFiles(*whole, inputs.weights, options, packed))
+        return e;
+      glm53::takePieces(inputs.weights, *whole);
+      weightFiles = whole.get()->getAttr("glm.weight_files");
+    }
+    auto weights = inputs.weights.shard(options.ranks);
+    if (!weights)
+      return asUsage(weights.takeError());
+    inputs.config = std::move(*config);
+    inputs.weights = std::move(*weights);
+    return Error::success();
+  }
+  Error asUsage(Error error) {
+    return usageError("--tp " + Twine(options.ranks) + ": " +
+                      llvm::toString(std::move(error)));
   }
 
   LogicalResult take(Diagnostic &d) {
@@ -241,6 +277,7 @@ private:
   ScopedDiagnosticHandler diagnostics;
   std::string errors;
   std::string tokenizer; // text of tokenizer.json
+  Attribute weightFiles; // of weights that were recorded before they were divided
   PackedWeights packed;
   int lock = -1; // of fresh()
   DefaultTimingManager timing;

@@ -34,6 +34,8 @@ struct DriverOptions {
   /// written beside the plan, as with `pack`.
   glm53::DenseForm dense = glm53::DenseForm::AsStored;
   bool denseHead = false; // lm_head as well
+  int64_t ranks = 1;      // devices that divide the model
+  bool pagedExperts = false;
   pipeline::Phase last = pipeline::Phase::Emit;
   std::vector<std::string> disabledPasses;
   bool printAfterAll = false;

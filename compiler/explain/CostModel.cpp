@@ -3,6 +3,7 @@
 #include "compiler/explain/CostModel.h"
 
 #include "compiler/plan/PlanSummary.h"
+#include "runtime/plan/collectives.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/weight_forms.h"
 
@@ -52,6 +53,12 @@ std::optional<Layer> explain::layerOfOrigin(StringRef origin) {
         llvm::all_of(parts[i], llvm::isDigit) && !parts[i].getAsInteger(10, number))
       return Layer{parts[i - 1].str(), number};
   return std::nullopt;
+}
+
+Assumptions explain::forPlan(const plan::Plan &plan, Assumptions assumptions) {
+  if (plan.ranks() > 1)
+    assumptions.machine.cards = 1;
+  return assumptions;
 }
 
 double explain::linkBytes(const Work &work, const Assumptions &a) {
@@ -163,8 +170,22 @@ private:
     for (uint32_t extent : grid)
       blocks *= extent;
     const LaunchCost &l = cost.launches[index];
+    if (plan::IsCollective(kernelOf(l)))
+      return addCollective(index);
     Phase phase{blocksOf(blocks, l.isSplit), 1, {index}};
     addDevice(index, 1, l.kernel, phase);
+  }
+
+  /// Cards send what they have and get as much.
+  void addCollective(uint32_t index) {
+    LaunchCost &l = cost.launches[index];
+    l.time = {.link = l.work.memoryBytes / 2 / (a.machine.linkCopyGBs.value * 1e3),
+              .allReduce = a.machine.allReduceUs.value};
+    DeviceLaunch device;
+    device.first = index, device.kernel = l.kernel, device.blocks = 1;
+    device.time = l.time;
+    cost.time += device.time;
+    cost.devices.push_back(device);
   }
 
   Error addGroup(const plan::Group &group, uint32_t &next,
@@ -172,16 +193,24 @@ private:
     llvm::SmallVector<Phase> phases;
     const uint32_t first = next;
     uint32_t last = 0; // phase of the chain before
+    // Phases up to this begin while many blocks of one before still run, and count as
+    // part of that.
+    uint32_t beside = 0;
+    constexpr uint64_t kMany = 128;
     if (group.chains())
-      for (const plan::Chain *chain : *group.chains()) {
+      for (uint32_t c = 0; c < group.chains()->size(); ++c) {
+        const plan::Chain *chain = group.chains()->Get(c);
         if (chain->launches() > cost.launches.size() - next)
           return fail("covers more launches than the " + Twine(cost.launches.size()) +
                       " of the entry");
         if (!phases.empty() && chain->phase() < last)
           return fail("phase " + Twine(chain->phase()) + " after " + Twine(last));
-        if (phases.empty() || chain->phase() != last)
+        if (phases.empty() || (chain->phase() != last && chain->phase() > beside))
           phases.emplace_back();
         last = chain->phase();
+        if (group.slack() && c < group.slack()->size() &&
+            uint64_t(chain->rows()) * chain->columns() >= kMany)
+          beside = std::max(beside, last + group.slack()->Get(c));
         phases.back().steps =
             std::max<uint64_t>(phases.back().steps, chain->launches());
         bool isSplit = false;

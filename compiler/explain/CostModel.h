@@ -101,6 +101,10 @@ struct EntryCost {
   }
 };
 
+/// `assumptions` for this plan: one of several ranks is what a card runs, and
+/// leaves nothing to divide among the machine's cards.
+Assumptions forPlan(const plan::Plan &plan, Assumptions assumptions);
+
 /// Bytes that cross the link to each card.
 double linkBytes(const Work &work, const Assumptions &assumptions);
 

@@ -252,5 +252,29 @@ TEST_F(CostModelTest, GroupsOutsideTheEntryAreRefused) {
   EXPECT_THAT(errorText(), HasSubstr("kernel 9 of 2"));
 }
 
+// A plan of two ranks is what one card runs; its sum is a launch of a fixed time
+// and of 16 B over 40 B/us.
+TEST_F(CostModelTest, PlansOfRanksAreNotDividedAgain) {
+  Machine two = handMachine();
+  two.cards = 2;
+  EXPECT_EQ(forPlan(built(), {two}).machine.cards, 2u);
+  tables.ranks = 2;
+  plan::KernelT &kernel = plan::Add(tables.kernels);
+  kernel.name = "AllReduce_0_4", kernel.op = "all_reduce";
+  kernel.threads = 256, kernel.params = {0, 4};
+  auto reduce = std::make_unique<plan::LaunchT>(*decode().launches[0]);
+  reduce->kernel = tables.kernels.size() - 1;
+  reduce->memory_bytes = 32;
+  decode().launches.push_back(std::move(reduce));
+  const Assumptions one = forPlan(built(), {two});
+  EXPECT_EQ(one.machine.cards, 1u);
+  EntryCost cost = decodeCost(one);
+  ASSERT_EQ(cost.devices.size(), 3u);
+  EXPECT_NEAR(cost.devices[2].time.allReduce, 5, 1e-9);
+  EXPECT_NEAR(cost.devices[2].time.link, 0.4, 1e-9);
+  EXPECT_NEAR(cost.devices[2].time.total(), 5.4, 1e-9);
+  EXPECT_EQ(cost.perLayer.total(), 0);
+}
+
 } // namespace
 } // namespace glm::explain

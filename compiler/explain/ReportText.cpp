@@ -19,7 +19,8 @@ using glm::planfile::grouped;
 using llvm::formatv;
 
 llvm::Expected<Report> Report::of(const plan::Plan &plan, Assumptions assumptions) {
-  Report report{&plan, planfile::summarise(plan), std::move(assumptions), {}};
+  Report report{&plan, planfile::summarise(plan),
+                forPlan(plan, std::move(assumptions)), {}};
   for (const plan::Entry *entry : *plan.entries()) {
     auto cost = costOf(plan, *entry, report.assumptions);
     if (!cost)
@@ -87,12 +88,13 @@ static std::string figure(const Figure &f) {
   return plain(f.value) + (f.isEstimate() ? "*" : "");
 }
 
-static void printMachine(llvm::raw_ostream &os, const Machine &m) {
+static void printMachine(llvm::raw_ostream &os, const Machine &m, unsigned ranks) {
   auto part = [](const Figure &peak, const Figure &share) {
     return number(peak.value * share.value, 0) + " of " + number(peak.value, 0) +
            (share.isEstimate() || peak.isEstimate() ? "*" : "");
   };
-  os << m.name << ": " << m.about << (m.cards > 1 ? "; of one card:\n" : "\n")
+  os << m.name << ": " << m.about
+     << (m.cards > 1 || ranks > 1 ? "; of one card:\n" : "\n")
      << "  memory " << figure(m.memoryGiB) << " GiB, "
      << part(m.memoryGBs, m.memoryAchievable) << " GB/s from "
      << figure(m.saturatingBlocks) << " blocks on; link " << figure(m.linkGatherGBs)
@@ -100,7 +102,7 @@ static void printMachine(llvm::raw_ostream &os, const Machine &m) {
      << part(m.vectorTflops, m.vectorAchievable) << " TFLOP/s\n"
      << "  launch " << figure(m.launchUs) << " us, barrier " << figure(m.barrierUs)
      << " us, step " << figure(m.stepUs) << " us";
-  if (m.cards > 1)
+  if (m.cards > 1 || ranks > 1)
     os << ", all-reduce " << figure(m.allReduceUs) << " us";
   os << "   (* an estimate; --machines gives every source)\n";
 }
@@ -243,7 +245,7 @@ void explain::printEntry(llvm::raw_ostream &os, const Report &report, size_t ind
      << grouped(cost.launches.size()) << " operations in " << grouped(cost.devices.size())
      << " launches; math " << s.math << ", fuse " << s.fuse << ", context full ("
      << grouped(s.maxContext) << " tokens)\n";
-  printMachine(os, report.assumptions.machine);
+  printMachine(os, report.assumptions.machine, report.summary.ranks);
   os << "\n";
   printOps(os, report, cost, options.kernels);
   os << "\n";
@@ -262,7 +264,7 @@ llvm::Error explain::printElsewhere(llvm::raw_ostream &os, const Report &report,
     if (machine.name == report.assumptions.machine.name)
       continue;
     auto cost = costOf(*report.plan, *report.plan->entries()->Get(entry),
-                       {machine, report.assumptions.hitRate});
+                       forPlan(*report.plan, {machine, report.assumptions.hitRate}));
     if (!cost)
       return cost.takeError();
     os << separator << machine.name << " " << number(cost->time.total() / 1e3, 2)

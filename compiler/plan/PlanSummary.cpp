@@ -92,6 +92,7 @@ PlanSummary planfile::summarise(const plan::Plan &plan) {
   s.math = plan.math()->str();
   s.fuse = plan.fuse()->str();
   s.maxContext = plan.model()->max_context();
+  s.ranks = plan.ranks();
   s.hasWeights = plan::WeightWithoutData(plan) == nullptr;
   for (const plan::Weight *w : tables(plan.weights())) {
     s.weightTotal += weightBytes(*w);
@@ -144,6 +145,7 @@ llvm::json::Object planfile::toJson(const PlanSummary &s) {
       {"weight_bytes_experts", s.expertTotal},
       {"has_weights", s.hasWeights},
       {"max_context", s.maxContext},
+      {"ranks", s.ranks},
       {"math", s.math},
       {"fuse", s.fuse},
       {"entries", std::move(entries)}};
@@ -154,6 +156,8 @@ std::string planfile::toText(const PlanSummary &s) {
   llvm::raw_string_ostream os(out);
   os << "math " << s.math << ", fuse " << s.fuse << ", context up to "
      << grouped(s.maxContext) << " tokens\n";
+  if (s.ranks > 1)
+    os << "for " << s.ranks << " ranks; of each of them:\n";
   if (const EntrySummary *d = s.decode())
     os << "one decoded token: " << grouped(d->launches) << " launches, "
        << grouped(d->weightBytes) << " B of weights ("

@@ -44,6 +44,7 @@ struct PlanSummary {
   uint64_t stateBytesPerSequence = 0; // constant part
   double stateBytesPerToken = 0;      // growth
   uint64_t maxContext = 0;
+  unsigned ranks = 1;                 // all bytes and operations are of one
   std::vector<EntrySummary> entries;  // as in the plan
 
   /// The decode entry of one sequence; nullptr when the plan has none.
@@ -59,7 +60,8 @@ std::string grouped(uint64_t n);
 /// state_bytes_per_token of one decoded token, and the entries.
 llvm::json::Object toJson(const PlanSummary &summary);
 
-/// Three lines for people, and a fourth for a plan without weights.
+/// Three lines for people, a line more for several ranks, and one for a plan without
+/// weights.
 std::string toText(const PlanSummary &summary);
 
 } // namespace glm::planfile

@@ -87,6 +87,9 @@ std::unique_ptr<plan::WeightT> weightOf(planir::WeightOp op) {
   ArrayRef<int64_t> p = op.getPieces();
   for (size_t i = 0; i + 2 < p.size(); i += 3)
     t->pieces.emplace_back(p[i + 1], p[i + 2], p[i]);
+  ArrayRef<int64_t> c = op.getCuts();
+  for (size_t i = 0; i + 2 < c.size(); i += 3)
+    t->cuts.emplace_back(c[i], c[i + 1], c[i + 2]);
   return t;
 }
 
@@ -133,8 +136,12 @@ std::unique_ptr<plan::EntryT> entryOf(planir::EntryOp op) {
     g->kernel = group.getKernel();
     g->first = group.getFirst();
     ArrayRef<int64_t> c = group.getChains();
-    for (size_t i = 0; i + 3 < c.size(); i += 4)
+    for (size_t i = 0; i + 4 < c.size(); i += 5) {
       g->chains.emplace_back(c[i], c[i + 1], c[i + 2], c[i + 3]);
+      g->slack.push_back(c[i + 4]);
+    }
+    if (llvm::all_of(g->slack, [](uint32_t s) { return s == 0; }))
+      g->slack.clear();
     t->groups.push_back(std::move(g));
   }
   for (auto tap : op.getBody().getOps<planir::TapOp>()) {
@@ -152,6 +159,7 @@ plan::PlanT tablesOf(planir::PlanOp op) {
   t.producer = op.getProducer().str();
   t.math = op.getMath().str();
   t.fuse = op.getFuse().str();
+  t.ranks = op.getRanks();
   for (Operation &inner : op.getBody().front()) {
     if (auto model = dyn_cast<planir::ModelOp>(inner)) {
       t.model = std::make_unique<plan::ModelT>();
@@ -176,6 +184,10 @@ plan::PlanT tablesOf(planir::PlanOp op) {
       t.weight_files.push_back(std::move(f));
     } else if (auto weight = dyn_cast<planir::WeightOp>(inner)) {
       t.weights.push_back(weightOf(weight));
+    } else if (auto rows = dyn_cast<planir::ExpertRowsOp>(inner)) {
+      auto r = std::make_unique<plan::ExpertRowsT>();
+      r->weights = vectorOf<uint32_t>(rows.getWeights());
+      t.expert_rows.push_back(std::move(r));
     } else if (auto state = dyn_cast<planir::StateOp>(inner)) {
       auto s = std::make_unique<plan::StateT>();
       s->name = state.getName().str();
@@ -245,7 +257,8 @@ Error planfile::writePlan(planir::PlanOp op, const Attachments &attachments,
                                    " bytes, more than a plan file may hold");
 
   plan::FileHeader header = plan::MakeFileHeader(
-      flatbuffer.size(), end, llvm::xxh3_64bits(bytesOf(flatbuffer)));
+      flatbuffer.size(), end, llvm::xxh3_64bits(bytesOf(flatbuffer)),
+      plan::FileVersion(/*paged=*/!tables.expert_rows.empty()));
   auto temp = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
   if (!temp)
     return llvm::createStringError(path + ": cannot be written: " +

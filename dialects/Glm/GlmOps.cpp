@@ -103,15 +103,27 @@ LogicalResult WeightOp::verify() {
                        "only for a quantised matrix without pieces");
   // C1
   if (!getPieces())
-    return success();
+    return getCuts() ? emitOpError("expects pieces where it has cuts") : success();
   int64_t count = coded ? 2 : 1;
+  // C4
+  if (getCuts() && getCuts()->size() != static_cast<size_t>(3 * count))
+    return emitOpError("expects ")
+           << count << " cuts (rows, bytes, stride), got " << getCuts()->size()
+           << " numbers";
   if (getExperts())
     count *= type.getDimSize(0);
-  if (getPieces()->size() != static_cast<size_t>(3 * count))
-    return emitOpError("expects ")
-           << count << " pieces (file, offset, size), got "
-           << getPieces()->size() << " numbers";
-  return success();
+  int64_t ranks = 1;
+  if (auto attr = (*this)->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
+          "glm.ranks"))
+    ranks = attr.getInt();
+  const int64_t given = getPieces()->size();
+  if (given == 3 * count || given == 3 * count * ranks)
+    return success();
+  InFlightDiagnostic d = emitOpError("expects ")
+                         << count << " pieces (file, offset, size)";
+  if (ranks > 1)
+    d << ", of all or of each of " << ranks << " ranks";
+  return d << ", got " << given << " numbers";
 }
 
 LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -142,6 +154,25 @@ LogicalResult GatherRowsOp::verify() {
   SmallVector<int64_t> want(shapeOf(getInput()));
   want[0] = shapeOf(getRows())[0];
   return expectShape(*this, "result", getResult(), want);
+}
+
+LogicalResult AllReduceOp::verify() {
+  // C1
+  if (getInput().getType() != getResult().getType())
+    return emitOpError("expects a result of the input's type ")
+           << getInput().getType();
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  // C1
+  auto x = cast<RankedTensorType>(getInput().getType());
+  auto y = cast<RankedTensorType>(getResult().getType());
+  if (y.getRank() != x.getRank() + 1 ||
+      y.getShape().drop_front() != x.getShape() ||
+      y.getElementType() != x.getElementType())
+    return emitOpError("expects a result of ranks x the input's type ") << x;
+  return success();
 }
 
 LogicalResult LinearOp::verify() {
@@ -253,6 +284,32 @@ LogicalResult TakeColsOp::verify() {
       shapeOf(getInput())[0] != shapeOf(getIds())[0])
     return emitOpError("expects input [T, C] with as many rows as ids");
   return expectShape(*this, "result", getResult(), shapeOf(getIds()));
+}
+
+//===----------------------------------------------------------------------===//
+// Pager users
+//===----------------------------------------------------------------------===//
+
+/// The rows of experts that a layer of a step may move, and their number.
+static LogicalResult expectMoves(Operation *op, Value moves, Value ids, int64_t experts) {
+  int64_t most = std::min(experts, product(shapeOf(ids)));
+  return expectShape(op, "moves", moves, {1 + 2 * most});
+}
+
+LogicalResult FindRowsOp::verify() {
+  // C1
+  if (failed(expectShape(*this, "chosen", getChosen(), shapeOf(getIds()))))
+    return failure();
+  // C2
+  return expectMoves(*this, getMoves(), getIds(), getExperts());
+}
+
+LogicalResult CopyRowsOp::verify() {
+  // C1
+  if (failed(expectMoves(*this, getMoves(), getChosen(), getExperts())))
+    return failure();
+  // C2
+  return expectShape(*this, "ready", getReady(), shapeOf(getChosen()));
 }
 
 //===----------------------------------------------------------------------===//

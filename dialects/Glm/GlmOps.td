@@ -42,6 +42,10 @@ def Glm_WeightOp : Glm_Op<"weight", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     (codes, scales) for stacked quantised ones, and these two for a quantised
     matrix. It is absent when the module was built without a checkpoint.
 
+    Of a rank of several, `pieces` may hold those of all ranks, rank after rank;
+    `cuts` then says how each piece of a matrix lies in its file where it is no
+    contiguous range: triples (rows, bytes of a row, stride).
+
     `source` says which stored matrix a quantised one is to be made from: it has
     no pieces until they are written.
 
@@ -55,10 +59,11 @@ def Glm_WeightOp : Glm_Op<"weight", [Symbol, HasParent<"::mlir::ModuleOp">]> {
                        TypeAttrOf<Glm_WeightLike>:$type,
                        UnitAttr:$experts, // C2: type is [E, N, K], one part an expert
                        OptionalAttr<DenseI64ArrayAttr>:$pieces, // C1
+                       OptionalAttr<DenseI64ArrayAttr>:$cuts,   // C4
                        OptionalAttr<TypeAttr>:$source_type,     // C3
                        OptionalAttr<DenseI64ArrayAttr>:$source); // C3
   let assemblyFormat = [{ $sym_name (`experts` $experts^)? `:` $type (`pieces` $pieces^)?
-    (`from` $source_type^ $source)? attr-dict }];
+    (`cuts` $cuts^)? (`from` $source_type^ $source)? attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -193,6 +198,26 @@ def Glm_LinearOp : Glm_Op<"linear", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Glm_AllReduceOp : Glm_Op<"all_reduce", [Pure]> {
+  let summary = "The sum over ranks: y = sum_r x of rank r, in order of r";
+  let description = [{
+    Every rank runs the same function over weights of its own; the result is the
+    same, to the bit, on each. The module's `glm.ranks` says how many there are.
+  }];
+  let arguments = (ins Glm_Activation:$input);  // [T, ...]
+  let results = (outs Glm_Activation:$result);  // C1: as the input
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_AllGatherOp : Glm_Op<"all_gather", [Pure]> {
+  let summary = "The tensors of all ranks, one after the other";
+  let arguments = (ins Glm_Activation:$input);  // [T, ...]
+  let results = (outs Glm_Activation:$result);  // [ranks, T, ...]   C1
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Glm_LinearPartsOp : Glm_Op<"linear_parts", [Pure]> {
   let summary = "glm.linear cut along its sum: partial sums of `parts` stretches";
   let description = [{
@@ -295,6 +320,44 @@ def Glm_TakeColsOp : Glm_Op<"take_cols", [Pure]> {
                        2DTensorOf<[I32]>:$ids);    // [T, k]  C1
   let results = (outs Glm_Activation:$result);     // [T, k]  C1
   let assemblyFormat = "$input `,` $ids attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Paging of experts (docs/spec/paging.md): operations on the pager
+//===----------------------------------------------------------------------===//
+
+class Glm_PagerUser<string mnemonic>
+    : Glm_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]>;
+
+def Glm_FindRowsOp : Glm_PagerUser<"find_rows"> {
+  let summary = "Slots of the cache for the experts that rows chose";
+  let description = [{
+    An access of layer `layer` of `glm.expert_rows`, numbered from 0 in the order of
+    the step. `chosen` are the ids of valid rows that are an expert's, -1 for others;
+    `moves` has their number, then (row, slot) of each row of experts that is to be
+    copied. Where it is copied from and to is the pager's matter.
+  }];
+  let arguments = (ins 2DTensorOf<[I32]>:$ids, // [T, top_k]
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$layer,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$experts);
+  let results = (outs 2DTensorOf<[I32]>:$chosen, // [T, top_k]  C1
+                      1DTensorOf<[I32]>:$moves); // [1 + 2 min(experts, T * top_k)]  C2
+  let assemblyFormat = "$ids attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Glm_CopyRowsOp : Glm_PagerUser<"copy_rows"> {
+  let summary = "Copies rows of experts into their slots";
+  let description = [{
+    `ready` are the ids of `chosen` once every row of `moves` is in its slot: products
+    with paged weights take these.
+  }];
+  let arguments = (ins 2DTensorOf<[I32]>:$chosen, // [T, top_k]
+                       1DTensorOf<[I32]>:$moves,  // C1
+                       ConfinedAttr<I64Attr, [IntPositive]>:$experts);
+  let results = (outs 2DTensorOf<[I32]>:$ready);  // [T, top_k]  C2
+  let assemblyFormat = "$chosen `,` $moves attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

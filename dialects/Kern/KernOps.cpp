@@ -138,6 +138,9 @@ LogicalResult GridOp::verify() {
   }
   if (getBody().front().empty())
     return emitOpError("expects a chain");
+  for (auto chain : getBody().getOps<ChainOp>())
+    if (chain.getSlack() > phase - chain.getPhase())
+      return chain.emitOpError("expects a slack that ends at the last phase, ") << phase;
   return success();
 }
 

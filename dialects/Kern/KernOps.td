@@ -100,6 +100,12 @@ def Kern_StateOp : Kern_Op<"state",
   let assemblyFormat = "$state attr-dict `:` type($result)";
 }
 
+def Kern_PagerOp : Kern_Op<"pager", [Pure]> {
+  let summary = "The address of the pager of experts (docs/spec/paging.md)";
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 def Kern_LaunchOp : Kern_Op<"launch",
     [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
      MemoryEffects<[MemRead, MemWrite]>]> {
@@ -144,8 +150,9 @@ def Kern_GridOp : Kern_Op<"grid",
   let summary = "Launches that run as one grid of the device";
   let description = [{
     Holds `kern.chain`s, in order of their phases: the blocks of a phase begin
-    after all blocks of earlier phases have ended. Chains of one phase do not
-    depend on each other. `kernel` is set by `glm-outline-grids`.
+    after all blocks of earlier phases have ended, but those of chains whose
+    `slack` lets them run on. Chains that may run at the same time do not depend
+    on each other. `kernel` is set by `glm-outline-grids`.
 
     ```mlir
     kern.grid {
@@ -169,11 +176,14 @@ def Kern_ChainOp : Kern_Op<"chain", [NoTerminator, SingleBlock, HasParent<"GridO
   let summary = "Launches whose parts one block runs one after the other";
   let description = [{
     The chain has rows x columns blocks. Block (r, x) runs, for each launch in
-    order, the blocks of that launch's part (r, x) of equal division.
+    order, the blocks of that launch's part (r, x) of equal division. Phases up to
+    phase + `slack` do not wait for it.
   }];
-  let arguments = (ins I64Attr:$phase, DenseI64ArrayAttr:$parts); // C1
+  let arguments = (ins I64Attr:$phase, DenseI64ArrayAttr:$parts, // C1
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>,
+                                         "0">:$slack);             // C1 of the grid
   let regions = (region SizedRegion<1>:$body);                    // C2: launches
-  let assemblyFormat = "$phase $parts attr-dict-with-keyword $body";
+  let assemblyFormat = "$phase $parts (`slack` $slack^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getRows() { return getParts()[0]; }

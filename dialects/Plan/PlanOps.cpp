@@ -22,6 +22,8 @@ LogicalResult WeightOp::verify() {
   // C1
   if (getPieces().size() % 3)
     return emitOpError("expects pieces in triples (file, offset, size)");
+  if (getCuts().size() % 3)
+    return emitOpError("expects cuts in triples (rows, row_bytes, stride)");
   return success();
 }
 
@@ -44,7 +46,7 @@ LogicalResult LaunchOp::verify() {
 
 LogicalResult GroupOp::verify() {
   // C1
-  if (getChains().empty() || getChains().size() % 4)
-    return emitOpError("expects chains in quadruples (launches, phase, rows, columns)");
+  if (getChains().empty() || getChains().size() % 5)
+    return emitOpError("expects chains of (launches, phase, rows, columns, slack)");
   return success();
 }

@@ -11,7 +11,8 @@ class Plan_Op<string mnemonic, list<Trait> traits = []>
 
 def Plan_PlanOp : Plan_Op<"plan", [NoTerminator, SingleBlock]> {
   let summary = "Table Plan";
-  let arguments = (ins StrAttr:$producer, StrAttr:$math, StrAttr:$fuse);
+  let arguments = (ins StrAttr:$producer, StrAttr:$math, StrAttr:$fuse,
+                       DefaultValuedAttr<I64Attr, "1">:$ranks);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }
@@ -40,11 +41,18 @@ def Plan_WeightFileOp : Plan_Table<"weight_file", "PlanOp"> {
 }
 
 def Plan_WeightOp : Plan_Table<"weight", "PlanOp"> {
-  let summary = "Table Weight; pieces are triples (file, offset, size)";
+  let summary = "Table Weight; pieces are triples (file, offset, size), cuts "
+                "(rows, row_bytes, stride)";
   let arguments = (ins StrAttr:$name, StrAttr:$form, TypeAttr:$dtype,
                        DenseI64ArrayAttr:$shape, I64Attr:$group,
-                       DenseI64ArrayAttr:$pieces); // C1
+                       DenseI64ArrayAttr:$pieces, // C1
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$cuts); // C1
   let hasVerifier = 1;
+}
+
+def Plan_ExpertRowsOp : Plan_Table<"expert_rows", "PlanOp"> {
+  let summary = "Table ExpertRows of the next MoE layer";
+  let arguments = (ins DenseI64ArrayAttr:$weights);
 }
 
 def Plan_StateOp : Plan_Table<"state", "PlanOp"> {
@@ -96,7 +104,7 @@ def Plan_LaunchOp : Plan_Table<"launch", "EntryOp"> {
 }
 
 def Plan_GroupOp : Plan_Table<"group", "EntryOp"> {
-  let summary = "Table Group; chains are quadruples (launches, phase, rows, columns)";
+  let summary = "Table Group; chains are (launches, phase, rows, columns, slack)";
   let arguments = (ins I64Attr:$kernel, I64Attr:$first,
                        DenseI64ArrayAttr:$chains); // C1
   let hasVerifier = 1;

@@ -36,12 +36,41 @@ static void declareWeight(OpBuilder &b, const WeightInfo &info) {
                    static_cast<int64_t>(p.size)});
     return flat.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(flat);
   };
+  SmallVector<int64_t> cuts;
+  for (const WeightInfo::Cut &cut : info.cuts)
+    cuts.append({static_cast<int64_t>(cut.rows), static_cast<int64_t>(cut.rowBytes),
+                 static_cast<int64_t>(cut.stride)});
   model::WeightOp::create(
       b, b.getUnknownLoc(), b.getStringAttr(info.name),
       TypeAttr::get(RankedTensorType::get(info.shape, element, encoding)),
       info.isExperts() ? b.getUnitAttr() : UnitAttr(), flatten(info.pieces),
+      cuts.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(cuts),
       info.source ? TypeAttr::get(stored) : TypeAttr(),
       info.source ? flatten(*info.source) : DenseI64ArrayAttr());
+}
+
+OwningOpRef<ModuleOp> glm53::declareWeights(MLIRContext *context,
+                                            const Weights &weights) {
+  context->loadDialect<model::GlmDialect>();
+  OpBuilder b(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(b.getUnknownLoc());
+  b.setInsertionPointToEnd(module->getBody());
+  for (const WeightInfo &info : weights.all())
+    declareWeight(b, info);
+  return module;
+}
+
+void glm53::takePieces(Weights &weights, ModuleOp module) {
+  for (auto [info, op] : llvm::zip(weights.all(), module.getOps<model::WeightOp>())) {
+    info.pieces.clear();
+    info.source.reset();
+    if (!op.getPieces())
+      continue;
+    ArrayRef<int64_t> p = *op.getPieces();
+    for (size_t i = 0; i + 2 < p.size(); i += 3)
+      info.pieces.push_back({static_cast<uint32_t>(p[i]), static_cast<uint64_t>(p[i + 1]),
+                             static_cast<uint64_t>(p[i + 2])});
+  }
 }
 
 /// Memory that a sequence carries, layer by layer (docs/spec/model.md, state).
@@ -71,6 +100,21 @@ static void declareStates(OpBuilder &b, const Config &config,
   }
 }
 
+/// The weights of each MoE layer whose experts are paged.
+static ArrayAttr expertRows(OpBuilder &b, const Config &config) {
+  SmallVector<Attribute> layers;
+  for (auto [i, kind] : llvm::enumerate(config.layers)) {
+    if (kind.ffn == FfnKind::Dense)
+      continue;
+    SmallVector<Attribute> weights;
+    for (StringRef name : {"gate_proj", "up_proj", "down_proj"})
+      weights.push_back(FlatSymbolRefAttr::get(b.getStringAttr(
+          "layers." + Twine(i) + ".mlp.experts." + name)));
+    layers.push_back(b.getArrayAttr(weights));
+  }
+  return b.getArrayAttr(layers);
+}
+
 OwningOpRef<ModuleOp> glm53::buildModule(MLIRContext *context, const Config &config,
                                          const Weights &weights,
                                          const BuildOptions &options) {
@@ -94,7 +138,11 @@ OwningOpRef<ModuleOp> glm53::buildModule(MLIRContext *context, const Config &con
 
   bool fp32 = options.math == BuildOptions::Math::Fp32;
   ModuleOp op = *module;
+  if (options.ranks > 1)
+    op->setAttr("glm.ranks", b.getI64IntegerAttr(options.ranks));
   op->setAttr("glm.math", b.getStringAttr(fp32 ? "fp32" : "bf16"));
+  if (options.pagedExperts)
+    op->setAttr("glm.expert_rows", expertRows(b, config));
   auto number = [&](StringRef name, int64_t v) {
     return b.getNamedAttr(name, b.getI64IntegerAttr(v));
   };

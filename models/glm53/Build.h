@@ -31,7 +31,18 @@ struct BuildOptions {
   int64_t prefillChunk = 256;               ///< N of the prefill function.
   int64_t logitRows = 8;   ///< Rows of a prefill step that may ask for logits.
   int64_t maxContext = 0;  ///< Tokens a slot holds, at least indexKpool.
+  /// With more than one, the steps are those of a rank: config and weights are
+  /// what Config::shard and Weights::shard leave of the whole model.
+  int64_t ranks = 1;
+  /// Routed experts come and go as the steps need them (docs/spec/paging.md).
+  bool pagedExperts = false;
 };
+
+/// A module of the weights alone, for what gives them pieces; takePieces puts
+/// those in `weights`, in whose order they are.
+mlir::OwningOpRef<mlir::ModuleOp> declareWeights(mlir::MLIRContext *context,
+                                                 const Weights &weights);
+void takePieces(Weights &weights, mlir::ModuleOp module);
 
 /// Builds and verifies the module. Module attributes `glm.model`,
 /// `glm.generation` and `glm.math` carry what the plan needs besides code.

@@ -70,6 +70,10 @@ struct Config {
   /// Merges the text of a generation_config.json into `generation`.
   llvm::Error mergeGeneration(llvm::StringRef text, llvm::StringRef name);
 
+  /// The sizes that one of `ranks` computes with, when heads and the inner
+  /// columns of feed-forward layers are divided. Errors name what does not divide.
+  llvm::Expected<Config> shard(int64_t ranks) const;
+
   std::string modelType; ///< glm5_next or glm5_next_text.
   int64_t hiddenSize = 0;
   int64_t numHiddenLayers = 0;

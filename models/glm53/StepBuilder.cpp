@@ -55,6 +55,12 @@ Value StepBuilder::linear(const Twine &what, Value x, Value w,
   return model::LinearOp::create(b, loc(what), type, x, w);
 }
 
+Value StepBuilder::sumOfRanks(const Twine &what, Value part) {
+  if (options.ranks == 1)
+    return part;
+  return model::AllReduceOp::create(b, loc(what), part.getType(), part);
+}
+
 /// y = w x / sqrt(mean(x^2) + eps)
 Value StepBuilder::rmsNorm(const Twine &what, Value x, Value w) {
   auto shape = cast<RankedTensorType>(x.getType()).getShape();
@@ -221,13 +227,15 @@ void StepBuilder::emit(StringRef name, StringRef kind) {
     HcMap map = hcMap("attn", streams);
     Value x = rmsNorm("input_layernorm", collapse("attn", map, streams),
                       layerWeight("input_layernorm"));
-    Value y = kind.attention == AttentionKind::Kda ? kda(x) : dsa(x);
+    Value y = sumOfRanks("self_attn.all_reduce",
+                         kind.attention == AttentionKind::Kda ? kda(x) : dsa(x));
     streams = mix("attn", map, y, streams);
 
     map = hcMap("ffn", streams);
     x = rmsNorm("post_attention_layernorm", collapse("ffn", map, streams),
                 layerWeight("post_attention_layernorm"));
-    y = kind.ffn == FfnKind::Dense ? denseFfn("mlp", x) : moe(x);
+    y = sumOfRanks("mlp.all_reduce",
+                   kind.ffn == FfnKind::Dense ? denseFfn("mlp", x) : moe(x));
     streams = mix("ffn", map, y, streams);
     tap("streams", streams);
   }
@@ -236,6 +244,22 @@ void StepBuilder::emit(StringRef name, StringRef kind) {
       b, loc("logit_rows"), act({logitRows, config.hcMult, H}), streams,
       func.getArgument(2));
   Value h = rmsNorm("norm", meanStreams(last), weight("norm"));
-  Value out = linear("lm_head", h, weight("lm_head"), logits);
-  func::ReturnOp::create(b, loc("return"), out);
+  func::ReturnOp::create(b, loc("return"), head(h));
+}
+
+/// With several ranks each has a part of the vocabulary, where that divides.
+Value StepBuilder::head(Value h) {
+  Value w = weight("lm_head");
+  const int64_t part = cast<RankedTensorType>(w.getType()).getDimSize(0);
+  const int64_t ranks = config.vocabSize / part;
+  Value own = linear("lm_head", h, w, f32({logitRows, part}));
+  if (ranks == 1)
+    return own;
+  Value all = model::AllGatherOp::create(b, loc("lm_head.all_gather"),
+                                         f32({ranks, logitRows, part}), own);
+  // From rank by rank to row by row.
+  RowwiseBuilder row(b, loc("lm_head.logits"), {logitRows, ranks, part});
+  auto [t, r, c] = row.dims<3>();
+  row.out(0, {t, r * part + c}, row.in(all, {r, t, c}));
+  return row.finish({f32({logitRows, config.vocabSize})})[0];
 }

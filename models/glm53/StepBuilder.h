@@ -45,6 +45,9 @@ private:
                mlir::RankedTensorType type);
   Value rmsNorm(const llvm::Twine &what, Value x, Value w); // [T,W] -> act
   Value swiglu(const llvm::Twine &what, Value gate, Value up);
+  /// The sum over ranks of `part`; `part` itself when there is one.
+  Value sumOfRanks(const llvm::Twine &what, Value part);
+  Value head(Value h); // [R,H] -> logits f32 [R,V]
 
   // --- residual streams (mHC)
   struct HcMap {
@@ -63,6 +66,7 @@ private:
   Value dsa(Value x);
   Value denseFfn(llvm::StringRef prefix, Value x);
   Value moe(Value x);
+  Value pagedIds(Value ids); // once their experts can be read, [T, top_k]
 
   // StepAttention.cpp
   Value kdaHeads(llvm::StringRef which, Value x, bool normalise, double scale);
@@ -75,6 +79,7 @@ private:
   const BuildOptions &options;
   int64_t rows, sequences, tokens, logitRows;
   int64_t layer = -1;
+  int64_t moeLayer = 0; // MoE layers before this one
   mlir::ModuleOp module;
   Value seqs;
 };

@@ -16,6 +16,17 @@ Value StepBuilder::denseFfn(StringRef prefix, Value x) {
                 layerWeight(p + "down_proj"), f32({rows, config.hiddenSize}));
 }
 
+Value StepBuilder::pagedIds(Value ids) {
+  const int64_t E = config.nRoutedExperts;
+  auto type = cast<RankedTensorType>(ids.getType());
+  auto moves = RankedTensorType::get({1 + 2 * std::min(E, type.getNumElements())},
+                                     b.getI32Type());
+  auto found = model::FindRowsOp::create(b, loc("mlp.find_rows"), type, moves, ids,
+                                         moeLayer, E);
+  return model::CopyRowsOp::create(b, loc("mlp.copy_rows"), type, found.getChosen(),
+                                   found.getMoves(), E);
+}
+
 Value StepBuilder::moe(Value x) {
   const int64_t E = config.nRoutedExperts, K = config.numExpertsPerTok;
   const int64_t H = config.hiddenSize, inner = config.moeIntermediateSize;
@@ -54,6 +65,10 @@ Value StepBuilder::moe(Value x) {
   tap("topk_ids", ids);
   tap("topk_weights", weights);
 
+  // Taps and weights are of the choice itself; products wait for the rows.
+  if (options.pagedExperts)
+    ids = pagedIds(ids);
+  ++moeLayer;
   auto expert = [&](StringRef name, Value in, RankedTensorType type) -> Value {
     std::string what = ("mlp.experts." + name).str();
     return model::ExpertLinearOp::create(b, loc(what), type, in, ids,

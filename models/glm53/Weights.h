@@ -49,6 +49,16 @@ struct WeightInfo {
     Head        ///< Any form; quantised when the head is asked for too.
   };
 
+  /// How tensor parallelism divides the weight among ranks: not at all, along
+  /// its first dimension (N of experts), or along its last.
+  enum class Split { None, Rows, Columns };
+
+  /// A piece that is no contiguous range: `rows` ranges of `rowBytes`, the
+  /// starts of which are `stride` bytes apart.
+  struct Cut {
+    uint64_t rows, rowBytes, stride;
+  };
+
   /// A byte range of files()[file].
   struct Piece {
     uint32_t file;
@@ -59,11 +69,16 @@ struct WeightInfo {
   std::string name;
   Form form = Form::Dense;
   Use use = Use::Other;
+  Split split = Split::None;
   DType dtype = DType::BF16; ///< Of Dense and ExpertsDense, and of `source`.
   /// Outermost first. The depthwise convolutions are [channels, kernel].
   std::vector<int64_t> shape;
   int64_t group = 0;         ///< Coded forms: columns a scale.
-  std::vector<Piece> pieces; ///< Empty when there is no checkpoint.
+  /// Empty when there is no checkpoint. Of one of several ranks (shard): those
+  /// of rank 0, then those of rank 1, ...; of all ranks when they are equal.
+  std::vector<Piece> pieces;
+  /// Empty, or how each piece of a matrix lies in its file (codes, scales).
+  std::vector<Cut> cuts;
   /// The stored [N, K] of `dtype` that the weight is to be quantised from;
   /// then it has no pieces yet.
   std::optional<Piece> source;
@@ -116,11 +131,19 @@ public:
   /// names none), projections as the options say, no pieces.
   static Weights declare(const Config &config, WeightOptions options = {});
 
+  /// What one of `ranks` has of these weights, and where the bytes of each
+  /// rank lie. A weight that is still to be quantised loses its source: shard
+  /// when it has been.
+  ///
+  /// Errors name the weight and the numbers that do not divide.
+  llvm::Expected<Weights> shard(int64_t ranks) const;
+
   /// nullptr when the model has no weight of that name.
   const WeightInfo *find(llvm::StringRef name) const;
 
   /// In the order of execution.
   llvm::ArrayRef<WeightInfo> all() const { return weights; }
+  llvm::MutableArrayRef<WeightInfo> all() { return weights; }
   llvm::ArrayRef<File> files() const { return weightFiles; }
 
   /// One line each; includes those of the checkpoint.

@@ -109,11 +109,22 @@ struct LaunchCall {
   uint64_t cost_ns = 0;
 };
 
+// Work that is no kernel: another library's, or the host's (collective.h).
+class QueueWork {
+ public:
+  virtual ~QueueWork() = default;
+
+  // Called by Queue::Run. `stream` is the queue's own (CUstream, hipStream_t):
+  // the call enqueues there, in a capture it is recorded. Null where the queue
+  // works in the caller: the call does the work.
+  virtual absl::Status Run(void* stream) const = 0;
+};
+
 // An in-order queue. Calls enqueue, unless they say that they wait; an
 // implementation may as well be synchronous.
 //
-// Between BeginCapture and EndCapture, Copy and Launch are recorded and not
-// run; every other call fails with kFailedPrecondition.
+// Between BeginCapture and EndCapture, Copy, Launch and Run are recorded and
+// not run; every other call fails with kFailedPrecondition.
 class Queue {
  public:
   virtual ~Queue() = default;
@@ -127,6 +138,12 @@ class Queue {
   // Errors: kFailedPrecondition where a GPU could not hold all blocks that wait
   // for an earlier phase and one more.
   virtual absl::Status Launch(const LaunchCall& call) = 0;
+
+  // `work`, in its turn; a graph that recorded it keeps it.
+  // Errors: those of the work; kUnimplemented.
+  virtual absl::Status Run(std::shared_ptr<const QueueWork> work) {
+    return absl::UnimplementedError("the device's queue takes kernels alone");
+  }
 
   virtual absl::Status BeginCapture() = 0;
   virtual absl::StatusOr<std::unique_ptr<Graph>> EndCapture() = 0;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/weight_layout.h"
+#include "runtime/plan/collectives.h"
 
 namespace glm {
 namespace {
@@ -31,6 +32,8 @@ absl::StatusOr<uint64_t> Resolve(const plan::Arg& arg, const plan::Entry& entry,
       return bindings.states[arg.index()];
     case plan::ArgKind::SCALAR:
       return arg.value();
+    case plan::ArgKind::PAGER:
+      return bindings.pager;
   }
   return absl::InternalError("argument kind that the validator let pass");
 }
@@ -44,6 +47,7 @@ absl::StatusOr<BoundEntry> BoundEntry::Create(const plan::Plan& plan,
   bound.entry_ = &entry;
   bound.arena_ = bindings.arena;
   bound.staging_ = bindings.staging;
+  bound.collective_ = bindings.collective;
   uint64_t staging_at = 0;
   const auto range = [&](uint32_t buffer) {
     const plan::Buffer& b = *entry.buffers()->Get(buffer);
@@ -92,6 +96,12 @@ absl::StatusOr<BoundEntry> BoundEntry::Create(const plan::Plan& plan,
       index = launch.kernel();
     }
     const plan::Kernel& kernel = *plan.kernels()->Get(index);
+    if (plan::IsCollective(kernel)) {
+      bound.collectives_[static_cast<uint32_t>(bound.calls_.size())] =
+          bound.CollectiveOf(kernel, *entry.launches()->Get(range.first));
+      bound.calls_.push_back({});
+      continue;
+    }
     GLM_ASSIGN_OR_RETURN(call.kernel, bindings.kernel(kernel));
     call.threads = kernel.threads();
     call.lds_bytes = kernel.lds_bytes();
@@ -151,7 +161,30 @@ absl::Status BoundEntry::EnqueueInputs(Queue& queue) const {
   return absl::OkStatus();
 }
 
+// x and y are arguments 3 and 4: docs/spec/kernels.md, Collectives.
+CollectiveCall BoundEntry::CollectiveOf(const plan::Kernel& kernel,
+                                        const plan::Launch& launch) const {
+  const auto offset = [&](uint32_t arg) {
+    return entry_->buffers()->Get(launch.args()->Get(arg)->index())->offset();
+  };
+  CollectiveCall call;
+  call.op = plan::IsAllReduce(kernel) ? CollectiveOp::kAllReduce
+                                      : CollectiveOp::kAllGather;
+  call.element = kernel.params()->Get(0) == 0 ? CollectiveElement::kF32
+                                              : CollectiveElement::kBF16;
+  call.from = call.to = arena_;
+  call.from_offset = offset(3);
+  call.to_offset = offset(4);
+  call.count = launch.args()->Get(2)->value() *
+               static_cast<uint64_t>(kernel.params()->Get(1));
+  return call;
+}
+
 absl::Status BoundEntry::EnqueueLaunch(Queue& queue, uint32_t launch) const {
+  if (const auto found = collectives_.find(launch);
+      found != collectives_.end()) {
+    return collective_->Enqueue(queue, found->second);
+  }
   return queue.Launch(calls_[launch]);
 }
 

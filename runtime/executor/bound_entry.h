@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/device/collective.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/describe.h"
 #include "runtime/executor/step_runner.h"
@@ -21,9 +23,11 @@ namespace glm {
 // Addresses that arguments are made of.
 struct Bindings {
   const Memory* arena = nullptr;
-  const Memory* staging = nullptr;  // null: the host reaches the arena
-  std::vector<uint64_t> states;     // slot 0 of each
-  uint64_t counters = 0;            // zeroed words for groups, a phase each
+  const Memory* staging = nullptr;   // null: the host reaches the arena
+  std::vector<uint64_t> states;      // slot 0 of each
+  uint64_t counters = 0;             // zeroed words for groups, a phase each
+  uint64_t pager = 0;                // docs/spec/paging.md
+  Collective* collective = nullptr;  // null: the plan has one rank
   std::function<uint64_t(uint32_t)> weight;
   std::function<absl::StatusOr<const Kernel*>(const plan::Kernel&)> kernel;
 };
@@ -64,6 +68,8 @@ class BoundEntry {
  private:
   std::byte* HostSide(const BoundaryRange& range) const;
   std::span<const LaunchPhase> AddPhases(const OperationRange& range);
+  CollectiveCall CollectiveOf(const plan::Kernel& kernel,
+                              const plan::Launch& launch) const;
 
   const plan::Entry* entry_ = nullptr;
   const Memory* arena_ = nullptr;
@@ -71,6 +77,8 @@ class BoundEntry {
   std::array<BoundaryRange, 3> inputs_;  // ids, seqs, rows
   BoundaryRange logits_;
   std::vector<LaunchCall> calls_;  // spans point into args_ and phases_
+  Collective* collective_ = nullptr;
+  std::map<uint32_t, CollectiveCall> collectives_;  // instead of calls_[key]
   std::vector<OperationRange> operations_;
   std::vector<uint64_t> args_;
   std::vector<LaunchPhase> phases_;

@@ -6,10 +6,14 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/bound_entry.h"
 #include "runtime/executor/describe.h"
+#include "runtime/executor/expert_rows.h"
+#include "runtime/executor/memory_io.h"
+#include "runtime/executor/row_store.h"
 #include "runtime/executor/synthetic_weights.h"
 #include "runtime/executor/token_sampler.h"
 #include "runtime/plan/plan_generated.h"
@@ -67,10 +71,22 @@ absl::StatusOr<std::string> CompileSource(const PlanFile& plan, Device& device,
       {reinterpret_cast<const char*>(source.data()), source.size()},
       plan.path());
   if (code.ok()) return code;
-  return absl::UnavailableError(absl::StrCat(
-      refusal.message(),
-      "\nits kernels' source was to be compiled here instead: ",
-      code.status().message()));
+  return absl::UnavailableError(
+      absl::StrCat(refusal.message(),
+                   "\nits kernels' source was to be compiled here instead: ",
+                   code.status().message()));
+}
+
+absl::Status CheckRanks(const PlanFile& plan, const Collective* collective) {
+  const uint32_t ranks = plan.plan().ranks();
+  if (collective == nullptr ? ranks == 1 : collective->ranks() == ranks) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      plan.path(), ": is for ", ranks, ranks == 1 ? " device" : " devices",
+      ", it was to run as one of ",
+      collective == nullptr ? 1 : collective->ranks(),
+      "; compile it again with --tp for their number"));
 }
 
 }  // namespace
@@ -86,20 +102,22 @@ class Executor::Impl {
   }
 
   absl::Status Bind(const ExecutorOptions& options);
+  // Decides memory.experts, of a plan that pages them.
+  absl::Status PlanPaging(const ExecutorOptions& options, uint64_t limit);
+  absl::Status BindPaging(const ExecutorOptions& options);
   absl::Status Capture();
 
+  // Begins a step, enqueues it with `enqueue` and waits for it, whatever that
+  // gave.
+  absl::Status Run(uint32_t entry, const StepInputs& inputs,
+                   absl::FunctionRef<absl::Status(const BoundEntry&)> enqueue);
   absl::Status Begin(uint32_t entry, const StepInputs& inputs);
-  // Waits for the step that Begin began.
+  // Waits for all that is enqueued.
   absl::Status Finish();
-  // Zeroes the counters of groups that a step which failed, or was cancelled,
-  // may have left: the next one would not wait for its phases.
-  absl::Status ClearCounters();
-
-  // Either side of a range of device memory.
-  absl::Status Read(const Memory& from, uint64_t offset, uint64_t bytes,
-                    std::vector<std::byte>& to);
-  absl::Status Write(const Memory& to, uint64_t offset,
-                     std::span<const std::byte> bytes);
+  // Undoes what a step that failed, or was cancelled, may have left: counters
+  // of groups, without which the next one would not wait for its phases, and
+  // experts of whom only the table knows.
+  absl::Status Recover();
 
   std::shared_ptr<const PlanFile> plan_file;
   const plan::Plan& plan;
@@ -109,8 +127,12 @@ class Executor::Impl {
   uint32_t slots = 1;
   MemoryPlan memory;
   std::unique_ptr<Queue> queue;
+  std::unique_ptr<MemoryIo> io;
   std::unique_ptr<Module> module;
   std::unique_ptr<WeightStore> weights;
+  std::optional<ExpertRows> rows;  // nullopt: experts are resident
+  RowKinds row_kinds;
+  std::unique_ptr<PagedExperts> experts;
   std::unique_ptr<Memory> arena;
   std::unique_ptr<Memory> staging;
   std::unique_ptr<Memory> states;
@@ -138,32 +160,35 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     GLM_ASSIGN_OR_RETURN(compiled,
                          CompileSource(*plan_file, device, object.status()));
   }
+  GLM_RETURN_IF_ERROR(CheckRanks(*plan_file, options.collective));
+  const uint32_t rank =
+      options.collective == nullptr ? 0 : options.collective->rank();
   const bool map = device.SupportsMappedWeights();
-  memory = PlanMemory(plan, {slots, map, !map, options.synthetic});
+  memory = PlanMemory(plan, {slots, map, !map, options.synthetic, rank});
+  const uint64_t limit =
+      options.memory_limit > 0 ? options.memory_limit : device.AvailableBytes();
+  GLM_RETURN_IF_ERROR(PlanPaging(options, limit));
   if (options.on_memory_plan) options.on_memory_plan(memory);
-  GLM_RETURN_IF_ERROR(CheckMemoryLimit(
-      memory,
-      options.memory_limit > 0 ? options.memory_limit : device.AvailableBytes(),
-      plan_file->path()));
+  GLM_RETURN_IF_ERROR(CheckMemoryLimit(memory, limit, plan_file->path()));
   if (options.synthetic) {
     GLM_ASSIGN_OR_RETURN(weights,
                          WeightStore::Synthetic(plan_file, *options.synthetic));
   } else {
     GLM_ASSIGN_OR_RETURN(
-        weights,
-        WeightStore::Open(plan_file, options.weights_dirs,
-                          options.check_weights, options.on_weights_read,
-                          options.cancel));
+        weights, WeightStore::Open(plan_file, options.weights_dirs,
+                                   options.check_weights,
+                                   options.on_weights_read, options.cancel));
   }
   GLM_ASSIGN_OR_RETURN(queue, device.CreateQueue());
+  io = std::make_unique<MemoryIo>(device, *queue);
   std::span<const std::byte> image = std::as_bytes(std::span(compiled));
   if (object.ok()) {
     GLM_ASSIGN_OR_RETURN(
         image, plan_file->SegmentBytes(*(*object)->segment(), "code object"));
   }
   GLM_ASSIGN_OR_RETURN(module, device.LoadModule(image, plan_file->path()));
-  GLM_RETURN_IF_ERROR(weights->Bind(device, options.on_weights_loaded,
-                                    options.cancel));
+  GLM_RETURN_IF_ERROR(
+      weights->Bind(device, options.on_weights_loaded, options.cancel, rank));
   GLM_ASSIGN_OR_RETURN(
       arena, device.Allocate(memory.arena, MemoryKind::kDevice, "activations"));
   if (memory.staging > 0) {
@@ -187,6 +212,9 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     bindings.counters = arena->address() + memory.arena - kCounterBytes;
   }
   bindings.staging = staging.get();
+  GLM_RETURN_IF_ERROR(BindPaging(options));
+  if (experts != nullptr) bindings.pager = experts->address();
+  bindings.collective = options.collective;
   bindings.weight = [this](uint32_t w) { return weights->ArgumentOf(w); };
   bindings.kernel = [this](const plan::Kernel& kernel) {
     return module->Find(kernel.name()->c_str());
@@ -197,9 +225,9 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
     entries.push_back(std::move(bound));
   }
   if (const auto layout = SamplerLayout::Of(plan)) {
-    GLM_ASSIGN_OR_RETURN(sampler,
-                         TokenSampler::Create(*layout, device, *queue, *module,
-                                              slots, options.graphs));
+    GLM_ASSIGN_OR_RETURN(
+        sampler, TokenSampler::Create(*layout, device, *queue, *module, slots,
+                                      options.graphs));
   }
   return absl::OkStatus();
 }
@@ -214,6 +242,46 @@ absl::Status Executor::Impl::Capture() {
   return absl::OkStatus();
 }
 
+absl::Status Executor::Impl::PlanPaging(const ExecutorOptions& options,
+                                        uint64_t limit) {
+  rows = ExpertRowsOf(
+      plan, options.collective == nullptr ? 0 : options.collective->rank());
+  if (!rows) return absl::OkStatus();
+  ExpertSurroundings around;
+  around.unified = device.SupportsMappedWeights();
+  row_kinds = RowKinds::Of(plan, *rows, options.synthetic,
+                           around.unified && options.experts.map_rows);
+  const uint64_t committed = memory.Committed();
+  around.device_free = limit - std::min(limit, committed);
+  around.host = ReadMemoryLimits();
+  around.mapped_rows = row_kinds.in_place;
+  around.distinct_rows = static_cast<uint32_t>(row_kinds.first.size());
+  around.plan_path = plan_file->path();
+  GLM_ASSIGN_OR_RETURN(memory.experts,
+                       PlanExperts(*rows, options.experts, around));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::BindPaging(const ExecutorOptions& options) {
+  if (!rows) return absl::OkStatus();
+  GLM_ASSIGN_OR_RETURN(
+      experts, PagedExperts::Create(
+                   *plan_file, *rows, row_kinds, *memory.experts, *weights,
+                   device, *io, {options.on_experts_loaded, options.cancel}));
+  memory.experts = experts->budget();
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Impl::Run(
+    uint32_t entry, const StepInputs& inputs,
+    absl::FunctionRef<absl::Status(const BoundEntry&)> enqueue) {
+  GLM_RETURN_IF_ERROR(Begin(entry, inputs));
+  absl::Status status = enqueue(entries[entry]);
+  status.Update(Finish());
+  step_open = !status.ok();
+  return status;
+}
+
 absl::Status Executor::Impl::Begin(uint32_t entry, const StepInputs& inputs) {
   if (entry >= entries.size()) {
     return absl::InvalidArgumentError(
@@ -222,55 +290,30 @@ absl::Status Executor::Impl::Begin(uint32_t entry, const StepInputs& inputs) {
   GLM_RETURN_IF_ERROR(CheckStepInputs(infos[entry], model, slots, inputs));
   // Once a prompt is often enough, and too dear for each token.
   if (infos[entry].prefill) GLM_RETURN_IF_ERROR(weights->StillWhole());
-  if (step_open) GLM_RETURN_IF_ERROR(ClearCounters());
+  if (step_open) GLM_RETURN_IF_ERROR(Recover());
   entries[entry].WriteInputs(inputs);
   last_entry = entry;
   step_open = true;
+  if (experts != nullptr) experts->StepBegins();
   return absl::OkStatus();
 }
 
 absl::Status Executor::Impl::Finish() {
-  GLM_RETURN_IF_ERROR(queue->Finish());
-  step_open = false;
-  return absl::OkStatus();
+  absl::Status status = queue->Finish();
+  if (experts == nullptr) return status;
+  experts->StepsEnd();
+  status.Update(experts->TakeStatus());
+  return status;
 }
 
-absl::Status Executor::Impl::ClearCounters() {
+absl::Status Executor::Impl::Recover() {
   // What is left of that step must not count on. Its error was told; where the
   // device is lost, the next call tells it again.
-  queue->Finish().IgnoreError();
+  Finish().IgnoreError();
+  if (experts != nullptr) GLM_RETURN_IF_ERROR(experts->Restart());
   if (!memory.groups) return absl::OkStatus();
   const std::vector<std::byte> zeros(kCounterBytes);
-  return Write(*arena, memory.arena - kCounterBytes, zeros);
-}
-
-absl::Status Executor::Impl::Read(const Memory& from, uint64_t offset,
-                                  uint64_t bytes, std::vector<std::byte>& to) {
-  to.resize(bytes);
-  if (from.host_data() != nullptr) {
-    std::memcpy(to.data(), from.host_data() + offset, bytes);
-    return absl::OkStatus();
-  }
-  GLM_ASSIGN_OR_RETURN(auto shared,
-                       device.Allocate(bytes, MemoryKind::kShared, "reading"));
-  GLM_RETURN_IF_ERROR(queue->Copy(*shared, 0, from, offset, bytes));
-  GLM_RETURN_IF_ERROR(queue->Finish());
-  std::memcpy(to.data(), shared->host_data(), bytes);
-  return absl::OkStatus();
-}
-
-absl::Status Executor::Impl::Write(const Memory& to, uint64_t offset,
-                                   std::span<const std::byte> bytes) {
-  if (to.host_data() != nullptr) {
-    std::memcpy(to.host_data() + offset, bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  GLM_ASSIGN_OR_RETURN(
-      auto shared,
-      device.Allocate(bytes.size(), MemoryKind::kShared, "writing"));
-  std::memcpy(shared->host_data(), bytes.data(), bytes.size());
-  GLM_RETURN_IF_ERROR(queue->Copy(to, offset, *shared, 0, bytes.size()));
-  return queue->Finish();
+  return io->Write(*arena, memory.arena - kCounterBytes, zeros);
 }
 
 Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -291,16 +334,16 @@ uint32_t Executor::slots() const { return impl_->slots; }
 const PlanFile& Executor::plan_file() const { return *impl_->plan_file; }
 const MemoryPlan& Executor::memory_plan() const { return impl_->memory; }
 const WeightStore& Executor::weights() const { return *impl_->weights; }
+std::vector<PagedExperts*> Executor::paging() const {
+  if (impl_->experts == nullptr) return {};
+  return {impl_->experts.get()};
+}
 
 absl::Status Executor::Step(uint32_t entry, const StepInputs& inputs) {
-  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
-  const BoundEntry& bound = impl_->entries[entry];
-  if (bound.graph != nullptr) {
-    GLM_RETURN_IF_ERROR(impl_->queue->Replay(*bound.graph));
-  } else {
-    GLM_RETURN_IF_ERROR(bound.EnqueueAll(*impl_->queue));
-  }
-  return impl_->Finish();
+  return impl_->Run(entry, inputs, [this](const BoundEntry& bound) {
+    return bound.graph != nullptr ? impl_->queue->Replay(*bound.graph)
+                                  : bound.EnqueueAll(*impl_->queue);
+  });
 }
 
 bool Executor::Samples(uint32_t entry) const {
@@ -317,7 +360,13 @@ absl::Status Executor::BeginSampling(uint32_t slot,
     return absl::InvalidArgumentError(
         absl::StrCat("no sampling in slot ", slot, " of ", impl_->slots));
   }
-  return impl_->sampler->Begin(slot, options, tokens);
+  const absl::Status begun = impl_->sampler->Begin(slot, options, tokens);
+  if (PagedExperts* experts = impl_->experts.get()) {
+    // Of steps whose tokens were dropped.
+    experts->StepsEnd();
+    if (!experts->TakeStatus().ok()) impl_->step_open = true;
+  }
+  return begun;
 }
 
 absl::Status Executor::Enqueue(uint32_t entry, const StepInputs& inputs) {
@@ -333,12 +382,16 @@ absl::Status Executor::Enqueue(uint32_t entry, const StepInputs& inputs) {
       CheckStepInputs(info, impl_->model, impl_->slots, checked));
   if (info.prefill) GLM_RETURN_IF_ERROR(impl_->weights->StillWhole());
   if (impl_->step_open) {
-    GLM_RETURN_IF_ERROR(impl_->ClearCounters());
+    GLM_RETURN_IF_ERROR(impl_->Recover());
     impl_->step_open = false;
   }
+  if (impl_->experts != nullptr) impl_->experts->StepBegins();
   const absl::Status enqueued =
       impl_->sampler->Enqueue(impl_->entries[entry], *impl_->arena, inputs);
   impl_->step_open = !enqueued.ok();
+  if (!enqueued.ok() && impl_->experts != nullptr) {
+    impl_->Finish().IgnoreError();
+  }
   return enqueued;
 }
 
@@ -347,7 +400,17 @@ absl::StatusOr<std::span<const int32_t>> Executor::Take() {
     return absl::FailedPreconditionError("no step waits to be taken");
   }
   auto taken = impl_->sampler->Take();
-  if (!taken.ok()) impl_->step_open = true;
+  if (impl_->experts != nullptr && taken.ok()) {
+    impl_->experts->StepEnds();
+    if (absl::Status read = impl_->experts->TakeStatus(); !read.ok()) {
+      taken = std::move(read);
+    }
+  }
+  if (!taken.ok()) {
+    impl_->step_open = true;
+    // A step after this one may wait for rows.
+    if (impl_->experts != nullptr) impl_->Finish().IgnoreError();
+  }
   return taken;
 }
 
@@ -360,39 +423,39 @@ std::span<const float> Executor::logits(uint32_t row) const {
 
 absl::Status Executor::StepObserved(uint32_t entry, const StepInputs& inputs,
                                     const Observer& observer) {
-  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
-  const BoundEntry& bound = impl_->entries[entry];
   Queue& queue = *impl_->queue;
-  GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
-  for (uint32_t i = 0; i < bound.launches(); ++i) {
-    GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
-    GLM_RETURN_IF_ERROR(queue.Finish());
-    GLM_RETURN_IF_ERROR(observer(bound.operations(i)));
-  }
-  GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
-  return impl_->Finish();
+  const auto enqueue = [&](const BoundEntry& bound) -> absl::Status {
+    GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
+    for (uint32_t i = 0; i < bound.launches(); ++i) {
+      GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
+      GLM_RETURN_IF_ERROR(queue.Finish());
+      GLM_RETURN_IF_ERROR(observer(bound.operations(i)));
+    }
+    return bound.EnqueueResults(queue);
+  };
+  return impl_->Run(entry, inputs, enqueue);
 }
 
 absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
                                  std::vector<double>& seconds) {
-  GLM_RETURN_IF_ERROR(impl_->Begin(entry, inputs));
-  const BoundEntry& bound = impl_->entries[entry];
   Queue& queue = *impl_->queue;
   auto& events = impl_->events;
-  while (events.size() < bound.launches() + 1u) {
-    GLM_ASSIGN_OR_RETURN(auto event, impl_->device.CreateEvent());
-    events.push_back(std::move(event));
-  }
-  GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
-  GLM_RETURN_IF_ERROR(queue.Record(*events[0]));
-  for (uint32_t i = 0; i < bound.launches(); ++i) {
-    GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
-    GLM_RETURN_IF_ERROR(queue.Record(*events[i + 1]));
-  }
-  GLM_RETURN_IF_ERROR(bound.EnqueueResults(queue));
-  GLM_RETURN_IF_ERROR(impl_->Finish());
-  seconds.resize(bound.launches());
-  for (uint32_t i = 0; i < bound.launches(); ++i) {
+  const auto enqueue = [&](const BoundEntry& bound) -> absl::Status {
+    while (events.size() < bound.launches() + 1u) {
+      GLM_ASSIGN_OR_RETURN(auto event, impl_->device.CreateEvent());
+      events.push_back(std::move(event));
+    }
+    GLM_RETURN_IF_ERROR(bound.EnqueueInputs(queue));
+    GLM_RETURN_IF_ERROR(queue.Record(*events[0]));
+    for (uint32_t i = 0; i < bound.launches(); ++i) {
+      GLM_RETURN_IF_ERROR(bound.EnqueueLaunch(queue, i));
+      GLM_RETURN_IF_ERROR(queue.Record(*events[i + 1]));
+    }
+    return bound.EnqueueResults(queue);
+  };
+  GLM_RETURN_IF_ERROR(impl_->Run(entry, inputs, enqueue));
+  seconds.resize(impl_->entries[entry].launches());
+  for (uint32_t i = 0; i < seconds.size(); ++i) {
     GLM_ASSIGN_OR_RETURN(
         seconds[i], impl_->device.SecondsBetween(*events[i], *events[i + 1]));
   }
@@ -402,29 +465,29 @@ absl::Status Executor::StepTimed(uint32_t entry, const StepInputs& inputs,
 absl::Status Executor::ReadBuffer(uint32_t entry, uint32_t buffer,
                                   std::vector<std::byte>& bytes) {
   const plan::Buffer& b = *impl_->entries[entry].entry().buffers()->Get(buffer);
-  return impl_->Read(*impl_->arena, b.offset(), b.size(), bytes);
+  return impl_->io->Read(*impl_->arena, b.offset(), b.size(), bytes);
 }
 
 absl::Status Executor::WriteBuffer(uint32_t entry, uint32_t buffer,
                                    std::span<const std::byte> bytes) {
   const plan::Buffer& b = *impl_->entries[entry].entry().buffers()->Get(buffer);
   assert(bytes.size() == b.size());
-  return impl_->Write(*impl_->arena, b.offset(), bytes);
+  return impl_->io->Write(*impl_->arena, b.offset(), bytes);
 }
 
 absl::Status Executor::ReadState(uint32_t state, uint32_t slot,
                                  std::vector<std::byte>& bytes) {
   const uint64_t size = impl_->plan.states()->Get(state)->bytes_per_slot();
-  return impl_->Read(*impl_->states, impl_->state_offsets[state] + slot * size,
-                     size, bytes);
+  return impl_->io->Read(
+      *impl_->states, impl_->state_offsets[state] + slot * size, size, bytes);
 }
 
 absl::Status Executor::WriteState(uint32_t state, uint32_t slot,
                                   std::span<const std::byte> bytes) {
   const uint64_t size = impl_->plan.states()->Get(state)->bytes_per_slot();
   assert(bytes.size() == size);
-  return impl_->Write(*impl_->states, impl_->state_offsets[state] + slot * size,
-                      bytes);
+  return impl_->io->Write(*impl_->states,
+                          impl_->state_offsets[state] + slot * size, bytes);
 }
 
 absl::Status Executor::FillStates(uint64_t seed) {

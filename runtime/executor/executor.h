@@ -10,6 +10,9 @@
 //   GLM_RETURN_IF_ERROR(executor->Step(entry, inputs));
 //   std::span<const float> logits = executor->logits(0);
 //
+// Experts of a plan that pages them lie in slots (paged_experts.h); a row that
+// cannot be read from its file ends the step with kDataLoss.
+//
 // It keeps no positions: see runtime/sequence/. Where the plan has the kernels,
 // Enqueue and Take run steps that choose their tokens on the device.
 #ifndef GLM_RUNTIME_EXECUTOR_EXECUTOR_H_
@@ -27,9 +30,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/device/collective.h"
 #include "runtime/device/device.h"
-#include "runtime/executor/describe.h"
+#include "runtime/executor/expert_budget.h"
 #include "runtime/executor/memory_plan.h"
+#include "runtime/executor/observable_runner.h"
+#include "runtime/executor/paged_experts.h"
 #include "runtime/executor/step_runner.h"
 #include "runtime/executor/weight_store.h"
 #include "runtime/plan/plan_reader.h"
@@ -47,6 +53,9 @@ struct ExecutorOptions {
   // device has available.
   uint64_t memory_limit = 0;
 
+  // Slots and memory of the host for experts that are paged.
+  ExpertOptions experts;
+
   // Weights from a generator instead of files; also runs plans that were
   // compiled without weights.
   std::optional<SyntheticWeights> synthetic;
@@ -60,6 +69,9 @@ struct ExecutorOptions {
   // While weights are copied to the device, or made: bytes done, bytes to do.
   std::function<void(uint64_t done, uint64_t total)> on_weights_loaded;
 
+  // While rows of paged experts are copied to memory of the host: as above.
+  std::function<void(uint64_t done, uint64_t total)> on_experts_loaded;
+
   // Looked at between weight files and between the pieces of weights: loading
   // ends with kCancelled.
   const std::atomic<bool>* cancel = nullptr;
@@ -67,12 +79,16 @@ struct ExecutorOptions {
   // Replay captured graphs; false enqueues the same list at each step.
   bool graphs = true;
 
+  // The rank that this executor is, where the plan has several; must outlive
+  // it. Null: the plan has one.
+  Collective* collective = nullptr;
+
   // Gets the memory plan before anything is allocated.
   std::function<void(const MemoryPlan&)> on_memory_plan;
 };
 
 // Not thread-safe.
-class Executor : public StepRunner {
+class Executor : public ObservableRunner {
  public:
   // `device` must outlive the result.
   //
@@ -96,44 +112,28 @@ class Executor : public StepRunner {
   absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) override;
   absl::StatusOr<std::span<const int32_t>> Take() override;
 
-  const PlanFile& plan_file() const;
-  const MemoryPlan& memory_plan() const;
+  const PlanFile& plan_file() const override;
+  const MemoryPlan& memory_plan() const override;
+  absl::Status StepObserved(uint32_t entry, const StepInputs& inputs,
+                            const Observer& observer) override;
+  absl::Status StepTimed(uint32_t entry, const StepInputs& inputs,
+                         std::vector<double>& seconds) override;
+  absl::Status ReadBuffer(uint32_t entry, uint32_t buffer,
+                          std::vector<std::byte>& bytes) override;
+  absl::Status ReadState(uint32_t state, uint32_t slot,
+                         std::vector<std::byte>& bytes) override;
+  absl::Status FillStates(uint64_t seed) override;
+
   const WeightStore& weights() const;
 
-  // ---- for tools: slower, one launch at a time, the same values
+  std::vector<PagedExperts*> paging() const override;
 
-  // Called after a launch of the device is complete, with the operations
-  // (Entry.launches) that it stood for. A non-OK status ends the step.
-  using Observer = std::function<absl::Status(const OperationRange&)>;
-
-  // As Step, and calls `observer` after every launch; buffers then hold what
-  // the launch left (ReadBuffer). The logits are complete after the last.
-  absl::Status StepObserved(uint32_t entry, const StepInputs& inputs,
-                            const Observer& observer);
-
-  // As Step; `seconds` becomes the time of each launch of the device,
-  // [launches], in the order of OperationRanges().
-  absl::Status StepTimed(uint32_t entry, const StepInputs& inputs,
-                         std::vector<double>& seconds);
-
-  // The bytes of Entry.buffers[buffer], of Plan.states[state] of one slot.
-  // Indices must be in range.
-  absl::Status ReadBuffer(uint32_t entry, uint32_t buffer,
-                          std::vector<std::byte>& bytes);
-  absl::Status ReadState(uint32_t state, uint32_t slot,
-                         std::vector<std::byte>& bytes);
-
-  // Overwrites the same bytes; `bytes` is as long as what Read gives. Lets a
-  // check feed one launch with values of its own.
+  // Overwrites the bytes of a buffer or state; `bytes` is as long as what Read
+  // gives. Lets a check feed one launch with values of its own.
   absl::Status WriteBuffer(uint32_t entry, uint32_t buffer,
                            std::span<const std::byte> bytes);
   absl::Status WriteState(uint32_t state, uint32_t slot,
                           std::span<const std::byte> bytes);
-
-  // Fills the states of all slots with made-up values (synthetic_weights.h), a
-  // piece of at most 4 MiB over and over: a step at any position then has
-  // something to read. F32, BF16 and F16 only; other states stay as they are.
-  absl::Status FillStates(uint64_t seed);
 
  private:
   class Impl;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/executor/expert_rows.h"
 #include "runtime/executor/token_sampler.h"
 #include "runtime/executor/weight_layout.h"
 #include "runtime/plan/plan_format.h"
@@ -50,6 +52,7 @@ std::string MemoryPlan::ToString() const {
                         " B a token of it"));
   if (sampling > 0) text += Line("sampling", sampling, "");
   if (staging > 0) text += Line("staging", staging, "");
+  if (experts) text += experts->ToString();
   text += Line("committed", Committed(), "");
   return text;
 }
@@ -57,10 +60,12 @@ std::string MemoryPlan::ToString() const {
 MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options) {
   MemoryPlan memory;
   memory.slots = options.slots;
+  const std::vector<bool> paged = PagedWeights(plan);
   if (const auto* weights = plan.weights()) {
-    for (const plan::Weight* weight : *weights) {
-      const WeightLayout layout =
-          LayOut(*weight, {options.map_weights, options.synthetic});
+    for (uint32_t w = 0; w < weights->size(); ++w) {
+      const WeightLayout layout = LayOut(
+          *weights->Get(w),
+          {options.map_weights, options.synthetic, options.rank}, paged[w]);
       memory.weights_mapped += layout.mapped_bytes;
       memory.weights_copied += layout.copied_bytes;
       memory.tables += layout.table_bytes;
@@ -103,6 +108,7 @@ absl::Status CheckMemoryLimit(const MemoryPlan& memory, uint64_t limit,
   return absl::ResourceExhaustedError(absl::StrCat(
       plan_path, ": needs ", FormatBytes(memory.Committed()), " of memory, ",
       FormatBytes(limit), " are available\n", memory.ToString(),
+      memory.experts ? "give experts fewer slots with --expert-slots, " : "",
       "compile with a smaller --max-context, run fewer sequences, or raise "
       "--memory-limit"));
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/executor/expert_budget.h"
 #include "runtime/executor/synthetic_weights.h"
 #include "runtime/plan/plan_reader.h"
 
@@ -30,11 +31,19 @@ struct MemoryPlan {
   uint32_t slots = 0;
   uint64_t state_per_slot = 0;
   uint64_t state_per_token = 0;  // share of state_per_slot that grows by token
+  std::optional<ExpertBudget> experts;  // of a plan that pages them
 
   // Bytes that must be backed by memory; mapped weights can be read again from
-  // their files.
+  // their files. Of a device with memory of its own, without rows of experts in
+  // the host's.
   uint64_t Committed() const {
-    return weights_copied + tables + arena + states + sampling + staging;
+    uint64_t bytes =
+        weights_copied + tables + arena + states + sampling + staging;
+    if (experts) {
+      bytes += experts->DeviceBytes();
+      if (experts->unified) bytes += experts->HostBytes();
+    }
+    return bytes;
   }
 
   // A table for people, one category a line.
@@ -47,8 +56,10 @@ struct PlacementOptions {
   bool map_weights = true;  // Device::SupportsMappedWeights
   bool staging = false;     // device memory is out of the host's reach
   std::optional<SyntheticWeights> synthetic = {};  // instead of weight files
+  uint32_t rank = 0;                               // of Plan.ranks
 };
 
+// All but `experts`, which PlanExperts decides by what this leaves.
 MemoryPlan PlanMemory(const plan::Plan& plan, const PlacementOptions& options);
 
 // OK when the committed bytes fit `limit`; else kResourceExhausted with the

@@ -11,6 +11,7 @@
 
 #include "runtime/executor/describe.h"
 #include "runtime/executor/memory_plan.h"
+#include "runtime/executor/weight_layout.h"
 #include "runtime/plan/plan_reader.h"
 #include "runtime/plan/test_ops_plan.h"
 
@@ -110,10 +111,35 @@ void ExpectHarmless(const plan::Plan& plan, const plan::PlanT& sample) {
   }
 }
 
-TEST(PlanMutationTest, ChangedNumbersAreRefusedOrHarmless) {
-  plan::PlanT sample = plan::MakeOpsPlan();
+// What loading reads, byte by byte at its ends.
+void ExpectPiecesInside(const plan::Plan& plan) {
+  if (plan.weights() == nullptr) return;
+  for (const plan::Weight* weight : *plan.weights()) {
+    if (weight->pieces() == nullptr || weight->pieces()->size() == 0) continue;
+    for (uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+      for (uint32_t i = 0; i < plan::PiecesOfRank(*weight); ++i) {
+        const plan::Piece& piece = plan::PieceOf(*weight, rank, i);
+        const plan::Cut* cut = plan::CutOf(*weight, i);
+        const uint64_t last =
+            cut == nullptr
+                ? PieceSize(*weight, i)
+                : (cut->rows() - 1) * cut->stride() + cut->row_bytes();
+        EXPECT_LE(piece.offset() + last,
+                  plan.weight_files()->Get(piece.file())->size());
+        if (cut == nullptr) continue;
+        EXPECT_EQ(cut->rows() * cut->row_bytes(), PieceSize(*weight, i));
+      }
+    }
+  }
+}
+
+class PlanMutationTest : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(PlanMutationTest, ChangedNumbersAreRefusedOrHarmless) {
+  plan::PlanT sample = plan::MakeOpsPlan(GetParam());
   const std::string bytes = plan::PlanFileBytes(sample);
-  const std::string path = ::testing::TempDir() + "mutation_test.glmplan";
+  const std::string path = ::testing::TempDir() + "mutation_test" +
+                           std::to_string(GetParam()) + ".glmplan";
   int refused = 0;
   for (uint32_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(seed);
@@ -132,11 +158,14 @@ TEST(PlanMutationTest, ChangedNumbersAreRefusedOrHarmless) {
     const MemoryPlan memory = PlanMemory((*file)->plan(), {.slots = 4096});
     EXPECT_GE(memory.Committed(), memory.states);
     ExpectHarmless((*file)->plan(), sample);
+    ExpectPiecesInside((*file)->plan());
   }
   std::filesystem::remove(path);
   EXPECT_GT(refused, 500) << "the mutations miss what is checked";
   EXPECT_LT(refused, 2000) << "nothing got as far as the meaning";
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, PlanMutationTest, ::testing::Values(1, 2));
 
 }  // namespace
 }  // namespace glm

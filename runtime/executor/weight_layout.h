@@ -29,6 +29,7 @@ inline uint64_t AlignCopy(uint64_t bytes) {
 struct WeightPlacement {
   bool map = true;  // Device::SupportsMappedWeights
   std::optional<SyntheticWeights> synthetic = {};  // instead of files
+  uint32_t rank = 0;                               // of Plan.ranks
 };
 
 // Pieces that make up one matrix: codes and scales are two.
@@ -36,9 +37,9 @@ inline uint32_t PiecesOfExpert(const plan::Weight& weight) {
   return weight.group() > 0 ? 2 : 1;
 }
 
+// Of one rank.
 inline uint32_t PieceCount(const plan::Weight& weight) {
-  const uint64_t matrices = IsExperts(weight.form()) ? weight.shape()->Get(0) : 1;
-  return static_cast<uint32_t>(matrices) * PiecesOfExpert(weight);
+  return plan::PiecesOfRank(weight);
 }
 
 // Bytes of piece `index`.
@@ -46,7 +47,8 @@ inline uint64_t PieceSize(const plan::Weight& weight, uint32_t index) {
   const auto& shape = *weight.shape();
   if (weight.group() > 0) {
     const uint64_t n = shape[shape.size() - 2], k = shape[shape.size() - 1];
-    if (index % 2 == 1) return (k + weight.group() - 1) / weight.group() * n * 2;
+    if (index % 2 == 1)
+      return (k + weight.group() - 1) / weight.group() * n * 2;
     return weight.form() == plan::WeightForm::DENSE_INT8 ? k * n
                                                          : (k + 7) / 8 * n * 4;
   }
@@ -80,11 +82,14 @@ inline uint64_t PieceAlignment(const plan::Weight& weight, uint32_t index) {
 inline bool UsedInPlace(const plan::Weight& weight, uint32_t index,
                         const WeightPlacement& placement) {
   return placement.map && !placement.synthetic &&
-         weight.pieces()->Get(index)->offset() %
+         plan::CutOf(weight, index) == nullptr &&
+         plan::PieceOf(weight, placement.rank, index).offset() %
                  PieceAlignment(weight, index) ==
              0;
 }
 
+// What a weight takes. The bytes of a paged one are in rows
+// (docs/spec/paging.md): it has a table alone.
 struct WeightLayout {
   uint64_t mapped_bytes = 0;
   uint64_t copied_bytes = 0;  // each piece rounded up to kCopyAlignment
@@ -92,12 +97,14 @@ struct WeightLayout {
 };
 
 inline WeightLayout LayOut(const plan::Weight& weight,
-                           const WeightPlacement& placement) {
+                           const WeightPlacement& placement,
+                           bool paged = false) {
   WeightLayout layout;
   const bool in_files =
       weight.pieces() != nullptr && weight.pieces()->size() > 0;
   if (!in_files && !placement.synthetic) return layout;
-  for (uint32_t i = 0; i < StoredPieces(weight, placement); ++i) {
+  const uint32_t stored = paged ? 0 : StoredPieces(weight, placement);
+  for (uint32_t i = 0; i < stored; ++i) {
     const uint64_t size = PieceSize(weight, i);
     if (UsedInPlace(weight, i, placement)) {
       layout.mapped_bytes += size;

@@ -1,5 +1,6 @@
 #include "runtime/executor/weight_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -8,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executor/expert_rows.h"
 #include "runtime/executor/weight_layout.h"
 #include "runtime/executor/weight_loader.h"
 #include "runtime/executor/weight_path.h"
@@ -44,9 +46,9 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
   for (const std::string& folder : weights_dirs) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "--weights ", folder,
-          ": is not a folder; name one that holds weight files"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("--weights ", folder,
+                       ": is not a folder; name one that holds weight files"));
     }
   }
   if (plan.weight_files() == nullptr) return store;
@@ -119,16 +121,34 @@ void WeightStore::Produce(uint32_t weight, uint32_t piece, uint64_t first,
     FillSynthetic(w, piece, synthetic_->seed, first, to);
     return;
   }
-  const plan::Piece& p = *w.pieces()->Get(piece);
-  std::memcpy(to.data(), files_[p.file()].bytes().data() + p.offset() + first,
-              to.size());
+  const plan::Piece& p = plan::PieceOf(w, rank_, piece);
+  const std::byte* from = files_[p.file()].bytes().data() + p.offset();
+  const plan::Cut* cut = plan::CutOf(w, piece);
+  if (cut == nullptr) {
+    std::memcpy(to.data(), from + first, to.size());
+    return;
+  }
+  for (uint64_t done = 0; done < to.size();) {
+    const uint64_t at = first + done, column = at % cut->row_bytes();
+    const uint64_t part =
+        std::min<uint64_t>(cut->row_bytes() - column, to.size() - done);
+    std::memcpy(to.data() + done,
+                from + at / cut->row_bytes() * cut->stride() + column, part);
+    done += part;
+  }
+}
+
+void WeightStore::ReadPiece(uint32_t weight, uint32_t piece, uint64_t first,
+                            std::span<std::byte> to) const {
+  const plan::Weight& w = *plan_->plan().weights()->Get(weight);
+  Produce(weight, piece % StoredPieces(w, {false, synthetic_}), first, to);
 }
 
 std::vector<std::byte> WeightStore::PieceBytes(uint32_t weight,
                                                uint32_t piece) const {
   const plan::Weight& w = *plan_->plan().weights()->Get(weight);
   std::vector<std::byte> bytes(PieceSize(w, piece));
-  Produce(weight, piece % StoredPieces(w, {false, synthetic_}), 0, bytes);
+  ReadPiece(weight, piece, 0, bytes);
   return bytes;
 }
 
@@ -152,14 +172,17 @@ absl::Status WeightStore::StillWhole() const {
 absl::Status WeightStore::Bind(
     Device& device,
     const std::function<void(uint64_t done, uint64_t total)>& on_loaded,
-    const std::atomic<bool>* cancel) {
+    const std::atomic<bool>* cancel, uint32_t rank) {
   const plan::Plan& plan = plan_->plan();
+  rank_ = rank;
   const uint32_t count = plan.weights() == nullptr ? 0 : plan.weights()->size();
-  const WeightPlacement placement = {device.SupportsMappedWeights(),
-                                     synthetic_};
+  const WeightPlacement placement = {device.SupportsMappedWeights(), synthetic_,
+                                     rank};
+  const std::vector<bool> paged = PagedWeights(plan);
   WeightLayout total;
   for (uint32_t w = 0; w < count; ++w) {
-    const WeightLayout layout = LayOut(*plan.weights()->Get(w), placement);
+    const WeightLayout layout =
+        LayOut(*plan.weights()->Get(w), placement, paged[w]);
     total.copied_bytes += layout.copied_bytes;
     total.table_bytes += layout.table_bytes;
   }
@@ -189,10 +212,15 @@ absl::Status WeightStore::Bind(
   std::vector<uint64_t> stored, table;
   for (uint32_t w = 0; w < count; ++w) {
     const plan::Weight& weight = *plan.weights()->Get(w);
+    if (paged[w]) {
+      arguments_[w] = tables_->address() + table_at;
+      table_at += LayOut(weight, placement, true).table_bytes;
+      continue;
+    }
     stored.clear();
     for (uint32_t i = 0; i < StoredPieces(weight, placement); ++i) {
       if (UsedInPlace(weight, i, placement)) {
-        const plan::Piece& piece = *weight.pieces()->Get(i);
+        const plan::Piece& piece = plan::PieceOf(weight, rank, i);
         stored.push_back(mapped_[piece.file()]->address() + piece.offset());
         continue;
       }

@@ -39,7 +39,7 @@ struct CacheOptions {
   uint32_t step_tokens = 1;  // tokens of the largest step
   // Rows that policies with `pinned` keep, filled into the last slots:
   // distinct.
-  std::vector<uint32_t> pinned_rows;
+  std::vector<uint32_t> pinned_rows = {};
 };
 
 struct Placement {
@@ -71,6 +71,13 @@ class ExpertCache {
   absl::Status Access(uint32_t layer, std::span<const uint16_t> experts,
                       std::span<Placement> placements);
 
+  struct Slots {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+  };
+  // The slots that rows of a layer may take.
+  Slots SlotsOf(uint32_t layer) const;
+
   const CacheOptions& options() const { return options_; }
   uint32_t step() const { return step_; }
   std::span<const uint32_t> slot_of_row() const { return slot_of_row_; }
@@ -79,10 +86,6 @@ class ExpertCache {
   const ReuseEstimate& reuse() const { return reuse_; }
 
  private:
-  struct Slots {
-    uint32_t begin = 0;
-    uint32_t end = 0;
-  };
   struct Victim {
     uint64_t rank = 0;
     uint32_t slot = 0;
@@ -90,8 +93,6 @@ class ExpertCache {
 
   explicit ExpertCache(CacheOptions options);
 
-  // The slots that rows of a layer may take.
-  Slots SlotsOf(uint32_t layer) const;
   absl::Status CheckAccess(uint32_t layer, std::span<const uint16_t> experts,
                            size_t placements) const;
   // Fills victims_[0, count), by rising rank. Rows used by `layer` in this step

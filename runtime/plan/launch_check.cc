@@ -107,7 +107,8 @@ void LaunchCheck::Output(uint32_t index, uint64_t code, uint64_t elements) {
     Fail(index, "is an input of the step, the kernel writes it");
   }
   Operand(index, static_cast<DType>(code), elements);
-  ids_.erase(buffer);
+  known_.columns.erase(buffer);
+  known_.paged.erase(buffer);
   writers_.emplace(buffer, number_);
 }
 
@@ -210,15 +211,15 @@ void LaunchCheck::LogitRows(uint32_t index) {
 
 void LaunchCheck::LeavesIds(uint32_t index, uint64_t columns, uint64_t count) {
   if (status_.ok()) {
-    ids_[arg(index).index()] = {columns, count,
-                                arg(0).kind() == ArgKind::SCALAR};
+    known_.columns[arg(index).index()] = {columns, count,
+                                          arg(0).kind() == ArgKind::SCALAR};
   }
 }
 
 void LaunchCheck::UsesIds(uint32_t index, uint64_t columns, uint64_t count) {
   if (!Is(index, ArgKind::BUFFER)) return;
-  const auto found = ids_.find(arg(index).index());
-  if (found == ids_.end()) {
+  const auto found = known_.columns.find(arg(index).index());
+  if (found == known_.columns.end()) {
     Fail(index, "holds no result of top_k");
   } else if (found->second.columns > columns || found->second.count < count ||
              (arg(0).kind() == ArgKind::SCALAR && !found->second.all_rows)) {

@@ -29,23 +29,33 @@ struct ColumnIds {
   uint64_t count = 0;     // ids, T * k
   bool all_rows = false;  // those of rows that are not valid too
 };
-using ColumnIdsOf = std::map<uint32_t, ColumnIds>;  // buffer -> ids
+// What find_rows and copy_rows left in a buffer.
+struct PagedIds {
+  enum Stage { kChosen, kMoves, kReady } stage = kChosen;
+  uint32_t layer = 0;
+};
+// What later launches of an entry rely on.
+struct Known {
+  std::map<uint32_t, ColumnIds> columns;         // of a buffer
+  std::map<uint32_t, PagedIds> paged;            // of a buffer
+  std::map<uint32_t, uint32_t> layer_of_weight;  // of paged experts
+};
 
 // Launches that write a buffer.
 using WritersOf = std::multimap<uint32_t, uint32_t>;
 
 class LaunchCheck {
  public:
-  // `ids` outlives the check and is what earlier launches of the entry left.
+  // `known` outlives the check and is what earlier launches of the entry left.
   // What launch `number` writes joins `writers`.
   LaunchCheck(const Place& at, const Plan& plan, const Entry& entry,
-              uint32_t number, ColumnIdsOf& ids, WritersOf& writers)
+              uint32_t number, Known& known, WritersOf& writers)
       : at_(at),
         plan_(plan),
         entry_(entry),
         launch_(*entry.launches()->Get(number)),
         number_(number),
-        ids_(ids),
+        known_(known),
         writers_(writers) {}
 
   const absl::Status& status() const { return status_; }
@@ -57,6 +67,7 @@ class LaunchCheck {
   uint64_t step_rows() const {
     return uint64_t{entry_.sequences()} * entry_.tokens();
   }
+  uint64_t ranks() const { return plan_.ranks(); }
   uint64_t sequences() const { return entry_.sequences(); }
   uint64_t tokens() const { return entry_.tokens(); }  // a sequence
   // The bits of argument `arg`; 0 when it is no scalar.
@@ -96,9 +107,23 @@ class LaunchCheck {
   void LeavesIds(uint32_t arg, uint64_t columns, uint64_t count);
   void UsesIds(uint32_t arg, uint64_t columns, uint64_t count);
 
+  // Paging of experts, validate_paging.cc. Weights whose rows come and go are
+  // read by expert_linear alone.
+  void PagedWeights();
+  void Pager(uint32_t arg, uint64_t experts);
+  // The outputs of find_rows, of which the layer rises in an entry: rows of
+  // earlier layers may leave.
+  void FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves);
+  // copy_rows, from the outputs of find_rows to its own.
+  void CopiesRows(uint32_t chosen, uint32_t moves, uint32_t ready,
+                  uint64_t choices);
+  // Where `weight` is paged, its rows for `ids` are there.
+  void NeedsRows(uint32_t ids, uint32_t weight);
+
  private:
   const Arg& arg(uint32_t index) const { return *launch_.args()->Get(index); }
   bool Is(uint32_t arg, ArgKind kind);
+  const PagedIds* FindPaged(uint32_t arg) const;
   void Holds(uint32_t arg, DType found, DType wanted,
              const flatbuffers::Vector<uint64_t>* shape, uint64_t elements);
 
@@ -107,7 +132,7 @@ class LaunchCheck {
   const Entry& entry_;
   const Launch& launch_;
   uint32_t number_;
-  ColumnIdsOf& ids_;
+  Known& known_;
   WritersOf& writers_;
   absl::Status status_;
 };

@@ -19,7 +19,9 @@
 namespace glm::plan {
 
 inline constexpr char kFileMagic[8] = {'G', 'L', 'M', 'P', 'L', 'A', 'N', '1'};
-inline constexpr uint32_t kFileVersion = 1;
+// The versions that are read. 2 has paged experts: launches with a pager.
+inline constexpr uint32_t kOldestFileVersion = 1;
+inline constexpr uint32_t kFileVersion = 2;
 inline constexpr uint64_t kFlatbufferOffset = 64;    // bytes from the start
 inline constexpr uint64_t kSegmentAlignment = 4096;  // bytes
 inline constexpr uint64_t kBufferAlignment = 256;    // arena offsets, bytes
@@ -40,12 +42,18 @@ inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxArgs = 64;
 inline constexpr uint32_t kMaxGroupArgs = 512;  // 4 KiB, what a GPU takes
 inline constexpr uint32_t kMaxPhases = 8;       // of a group
+inline constexpr uint32_t kMaxRanks = 64;
 inline constexpr uint32_t kMaxThreads = 1024;  // work-items a workgroup
 inline constexpr uint32_t kMaxLdsBytes = 64 << 10;
 inline constexpr uint32_t kMaxGridDim = 0x7fffffff;
 inline constexpr uint64_t kMaxGridBlocks = uint64_t{1} << 40;
 inline constexpr uint32_t kMaxTokens = 1 << 20;           // rows of one step
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 46;  // of one object
+
+// Of paged experts (docs/spec/paging.md): experts of a layer, whose lists lie
+// in a kernel's shared memory; weights of a row, whose places lie in the pager.
+inline constexpr uint32_t kMaxPagedExperts = 1024;
+inline constexpr uint32_t kMaxRowWeights = 4;
 
 struct FileHeader {
   char magic[8];
@@ -60,12 +68,19 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 64);
 static_assert(std::endian::native == std::endian::little);
 
+// The least version that a plan needs, so that older programs read what they
+// can.
+inline constexpr uint32_t FileVersion(bool paged) {
+  return paged ? kFileVersion : kOldestFileVersion;
+}
+
 // The header of a file with this flatbuffer. `file_size` counts the segments.
 inline FileHeader MakeFileHeader(uint64_t flatbuffer_size, uint64_t file_size,
-                                 uint64_t flatbuffer_xxh3) {
+                                 uint64_t flatbuffer_xxh3,
+                                 uint32_t version = kFileVersion) {
   FileHeader header = {};
   std::memcpy(header.magic, kFileMagic, sizeof(kFileMagic));
-  header.version = kFileVersion;
+  header.version = version;
   header.flatbuffer_offset = kFlatbufferOffset;
   header.flatbuffer_size = flatbuffer_size;
   header.file_size = file_size;

@@ -30,11 +30,12 @@ absl::Status CheckHeader(const std::string& path,
         path, ": not a plan file; a plan is made by `glmc compile`"));
   }
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.version != plan::kFileVersion) {
+  if (header.version < plan::kOldestFileVersion ||
+      header.version > plan::kFileVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": plan file version ", header.version, ", this program reads ",
-        plan::kFileVersion, "; compile the plan again with the glmc of this ",
-        "release"));
+        plan::kOldestFileVersion, " to ", plan::kFileVersion,
+        "; compile the plan again with the glmc of this ", "release"));
   }
   const plan::Place place(path);
   if (header.file_size != bytes.size()) {
@@ -76,6 +77,10 @@ absl::StatusOr<std::shared_ptr<const PlanFile>> PlanFile::Open(
     return place.Bad("flatbuffer is not well-formed");
   }
   const plan::Plan* root = plan::GetPlan(data);
+  const bool paged = plan::SizeOf(root->expert_rows()) > 0;
+  if (header.version < plan::FileVersion(paged)) {
+    return place.Bad("has paged experts in a file of version ", header.version);
+  }
   GLM_RETURN_IF_ERROR(ValidatePlan(
       path, *root, plan::kFlatbufferOffset + header.flatbuffer_size,
       file.size()));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "runtime/plan/test_ops_plan.h"
 #include "runtime/plan/test_plan.h"
 
 namespace glm {
@@ -73,11 +74,26 @@ TEST_F(PlanReaderTest, FileThatIsNoPlanIsRefusedWithARemedy) {
 TEST_F(PlanReaderTest, OtherVersionIsRefusedWithBothNumbers) {
   plan::PlanT plan = plan::MakeToyPlan();
   std::string bytes = plan::PlanFileBytes(plan);
-  bytes[8] = 2;
+  bytes[8] = 3;
   const auto file = Open(bytes);
   EXPECT_EQ(file.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(file.status().message()),
-              HasSubstr("version 2, this program reads 1"));
+              HasSubstr("version 3, this program reads 1 to 2"));
+}
+
+// An older program refuses paged experts by the version, so they have it.
+TEST_F(PlanReaderTest, PagedExpertsNeedTheirVersion) {
+  plan::PlanT plan = plan::MakeOpsPlan();
+  std::string bytes = plan::PlanFileBytes(plan);
+  EXPECT_EQ(bytes[8], 2);
+  EXPECT_TRUE(Open(bytes).ok());
+  bytes[8] = 1;
+  const auto file = Open(bytes);
+  EXPECT_EQ(file.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(file.status().message()),
+              HasSubstr("paged experts in a file of version 1"));
+  plan = plan::MakeToyPlan();
+  EXPECT_EQ(plan::PlanFileBytes(plan)[8], 1);
 }
 
 TEST_F(PlanReaderTest, EveryPrefixIsRefused) {

@@ -120,6 +120,9 @@ absl::Status ValidateModel(const Place& place, const Plan& plan) {
                                  model->max_context(), ", layers ",
                                  model->layers(), " are out of range");
   }
+  if (plan.ranks() == 0 || plan.ranks() > kMaxRanks) {
+    return place.At("ranks").Bad(plan.ranks(), ", expected 1 to ", kMaxRanks);
+  }
   const std::string math = Text(plan.math()), fuse = Text(plan.fuse());
   if (math != "fp32" && math != "bf16") {
     return place.At("math").Bad("\"", math, "\", expected fp32 or bf16");
@@ -174,6 +177,7 @@ absl::Status ValidatePlan(const std::string& path, const plan::Plan& plan,
       plan::ValidateSegments(place, plan, segments_begin, file_size));
   GLM_RETURN_IF_ERROR(plan::ValidateKernels(place, plan));
   GLM_RETURN_IF_ERROR(plan::ValidateWeights(place, plan));
+  GLM_RETURN_IF_ERROR(plan::ValidateExpertRows(place, plan));
   GLM_RETURN_IF_ERROR(plan::ValidateStates(place, plan));
   return plan::ValidateEntries(place, plan);
 }

@@ -20,9 +20,12 @@ inline std::string GroupKernelName(const PlanT& plan, const EntryT& entry,
                                    const GroupT& group) {
   std::ostringstream text;
   uint32_t next = group.first;
-  for (const Chain& chain : group.chains) {
-    text << chain.phase() << " " << chain.rows() << " " << chain.columns()
-         << ":";
+  for (size_t c = 0; c < group.chains.size(); ++c) {
+    const Chain& chain = group.chains[c];
+    text << chain.phase();
+    if (!group.slack.empty() && group.slack[c] > 0)
+      text << "+" << group.slack[c];
+    text << " " << chain.rows() << " " << chain.columns() << ":";
     for (uint32_t i = 0; i < chain.launches(); ++i) {
       const LaunchT& launch = *entry.launches[next++];
       text << " " << plan.kernels[launch.kernel]->name;
@@ -33,9 +36,9 @@ inline std::string GroupKernelName(const PlanT& plan, const EntryT& entry,
   }
   const std::string all = text.str();
   char name[32];
-  std::snprintf(name, sizeof name, "group_%016llx",
-                static_cast<unsigned long long>(
-                    XXH3_64bits(all.data(), all.size())));
+  std::snprintf(
+      name, sizeof name, "group_%016llx",
+      static_cast<unsigned long long>(XXH3_64bits(all.data(), all.size())));
   return name;
 }
 
@@ -125,6 +128,14 @@ class OpsPlanBuilder {
            {few ? 1u : (rows + 15) / 16, 1, 1},
            {At("y"), W("w8", {9, 6}, WeightForm::DENSE_INT8, 16),
             Out("z8", {t, 9})});
+    if (plan_.ranks > 1) {
+      Launch("all_reduce", "AllReduce", {0, 6}, {1, 1, 1},
+             {At("o"), Out("sum", {t, 6})});
+      Launch("all_gather", "AllGather", {0, 6, plan_.ranks}, {1, 1, 1},
+             {At("o"), Out("all", {plan_.ranks, t, 6})});
+    }
+    Paging(0, rows);
+    Paging(1, rows);
     rows_ = 2, head_ = true;
     Launch("gather_rows", "GatherRows", {0, 0, 6}, {2, 1, 1},
            {At("a"), At("rows"), Out("last", {2, 6})});
@@ -146,6 +157,30 @@ class OpsPlanBuilder {
   }
 
  private:
+  // An expert_linear of paged rows, of one weight a layer.
+  void Paging(uint32_t layer, uint64_t t) {
+    const auto named = [&](const char* what) {
+      return what + std::to_string(layer);
+    };
+    const uint32_t rows = static_cast<uint32_t>(t);
+    Launch(
+        "find_rows", "FindRows", {5, 2}, {1, 1, 1},
+        {At("experts"), Pager(), S(layer),
+         Out(named("found"), {t, 2}, DType::I32),
+         Out(named("moves"), {1 + 2 * (2 * t < 5 ? 2 * t : 5)}, DType::I32)});
+    Launch("copy_rows", "CopyRows", {5, 2}, {64, 1, 1},
+           {At(named("found")), At(named("moves")), Pager(),
+            Out(named("ready"), {t, 2}, DType::I32)});
+    Launch("expert_linear", 2 * rows <= 5 ? "ExpertLinear" : "ExpertLinearTile",
+           {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
+           {At("x"), At(named("ready")), W(named("paged"), {5, 7, 6}),
+            Out(named("pe"), {t, 2, 7})});
+    if (layer == plan_.expert_rows.size()) {
+      Add(plan_.expert_rows).weights = {weights_.at(named("paged"))};
+    }
+  }
+  static Arg Pager() { return Arg(0, 0, ArgKind::PAGER); }
+
   // expert_linear beside linear_parts, whose sums wait for both.
   void AddGroup(uint32_t rows) {
     GroupT& group = Add(entry_->groups);
@@ -159,16 +194,17 @@ class OpsPlanBuilder {
   }
 
   static Arg S(uint64_t value) { return Arg(value, 0, ArgKind::SCALAR); }
-  Arg At(const char* buffer) {
+  Arg At(const std::string& buffer) {
     return Arg(0, index_.at(buffer), ArgKind::BUFFER);
   }
-  Arg Out(const char* name, std::vector<uint64_t> shape,
+  Arg Out(const std::string& name, std::vector<uint64_t> shape,
           DType dtype = DType::F32) {
     Buffer(name, dtype, std::move(shape));
     return At(name);
   }
 
-  void Buffer(const char* name, DType dtype, std::vector<uint64_t> shape) {
+  void Buffer(const std::string& name, DType dtype,
+              std::vector<uint64_t> shape) {
     BufferT& b = Add(entry_->buffers);
     b.name = name;
     b.dtype = dtype;
@@ -182,7 +218,7 @@ class OpsPlanBuilder {
   }
 
   // BF16; three extents are a table of experts. No data: --weights none.
-  Arg W(const char* name, std::vector<uint64_t> shape,
+  Arg W(const std::string& name, std::vector<uint64_t> shape,
         WeightForm form = WeightForm::DENSE, uint32_t group = 0) {
     const auto [at, fresh] =
         weights_.emplace(name, static_cast<uint32_t>(plan_.weights.size()));
@@ -272,18 +308,42 @@ class OpsPlanBuilder {
   std::map<std::string, uint32_t> index_, weights_, states_, kernels_;
 };
 
-// Entries decode_b2 and prefill_n12.
-inline PlanT MakeOpsPlan() {
+// Entries decode_b2 and prefill_n12. With more ranks each has collectives too,
+// and two weights that no launch reads have data: `cut`, the left and the right
+// columns of a stored matrix of int8, and `rows`, its upper and lower rows.
+inline PlanT MakeOpsPlan(uint32_t ranks = 1) {
   PlanT plan;
+  plan.ranks = ranks;
   plan.math = "fp32";
   plan.fuse = "on";
   plan.model = std::make_unique<ModelT>();
-  plan.model->layers = 1;
+  plan.model->layers = 2;
   plan.model->vocab = 8;
   plan.model->max_context = 16;
   OpsPlanBuilder builder(plan);
   builder.AddEntry("decode_b2", EntryKind::DECODE, 2, 1);
   builder.AddEntry("prefill_n12", EntryKind::PREFILL, 1, 12);
+  if (ranks == 2) {
+    // Codes [4, 64] at 100, scales [4, 4] at 400.
+    WeightFileT& file = Add(plan.weight_files);
+    file.path = "w.bin";
+    file.size = 432;
+    WeightT& cut = Add(plan.weights);
+    cut.name = "cut";
+    cut.form = WeightForm::DENSE_INT8;
+    cut.shape = {4, 32};
+    cut.group = 16;
+    cut.cuts = {Cut(4, 32, 64), Cut(4, 4, 8)};
+    cut.pieces = {Piece(100, 224, 0), Piece(400, 28, 0), Piece(132, 224, 0),
+                  Piece(404, 28, 0)};
+    WeightT& rows = Add(plan.weights);
+    rows.name = "rows";
+    rows.form = WeightForm::DENSE_INT8;
+    rows.shape = {2, 64};
+    rows.group = 16;
+    rows.pieces = {Piece(100, 128, 0), Piece(400, 16, 0), Piece(228, 128, 0),
+                   Piece(416, 16, 0)};
+  }
   return plan;
 }
 

@@ -151,10 +151,9 @@ inline PlanT MakeToyPlan(const std::string& weight_path = "toy.bin",
 
 // The kernels that choose tokens, as the toy kernels have them.
 inline void AddSampling(PlanT& plan) {
-  for (const auto& [op, name] :
-       {std::pair("sample_best", "SampleBest_8_1"),
-        {"sample_weigh", "SampleWeigh_8_1"},
-        {"sample_pick", "SamplePick_8_1"}}) {
+  for (const auto& [op, name] : {std::pair("sample_best", "SampleBest_8_1"),
+                                 {"sample_weigh", "SampleWeigh_8_1"},
+                                 {"sample_pick", "SamplePick_8_1"}}) {
     KernelT& kernel = Add(plan.kernels);
     kernel.name = name;
     kernel.op = op;
@@ -187,8 +186,8 @@ inline std::string PlanFileBytes(PlanT& plan,
   }
   uint64_t offset = AlignSegment(kFlatbufferOffset + build().size());
   for (const auto& [segment, text] : segments) {
-    *segment = Segment(offset, text->size(),
-                       XXH3_64bits(text->data(), text->size()));
+    *segment =
+        Segment(offset, text->size(), XXH3_64bits(text->data(), text->size()));
     offset = AlignSegment(offset + text->size());
   }
   const std::string buffer = build();
@@ -199,7 +198,8 @@ inline std::string PlanFileBytes(PlanT& plan,
     bytes += *text;
   }
   const FileHeader header = MakeFileHeader(
-      buffer.size(), bytes.size(), XXH3_64bits(buffer.data(), buffer.size()));
+      buffer.size(), bytes.size(), XXH3_64bits(buffer.data(), buffer.size()),
+      FileVersion(!plan.expert_rows.empty()));
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }

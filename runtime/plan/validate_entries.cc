@@ -96,6 +96,9 @@ absl::Status ValidateArg(const Place& at, const Plan& plan, const Entry& entry,
   switch (arg.kind()) {
     case ArgKind::SCALAR:
       return absl::OkStatus();
+    case ArgKind::PAGER:
+      if (SizeOf(plan.expert_rows()) > 0) return absl::OkStatus();
+      return at.Bad("is a PAGER, no experts are paged");
     case ArgKind::BUFFER:
       limit = SizeOf(entry.buffers());
       break;

@@ -8,17 +8,23 @@
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/collectives.h"
 #include "runtime/plan/validation_context.h"
 
 namespace glm::plan {
 namespace {
 
+uint32_t SlackOf(const Group& group, uint32_t chain) {
+  return SizeOf(group.slack()) == 0 ? 0 : group.slack()->Get(chain);
+}
+
 // What makes two groups the same kernel; the compiler's text is
 // passes::describeGrid.
 void Describe(const Plan& plan, const Entry& entry, const Chain& chain,
-              uint32_t first, std::string& text) {
-  absl::StrAppend(&text, chain.phase(), " ", chain.rows(), " ", chain.columns(),
-                  ":");
+              uint32_t slack, uint32_t first, std::string& text) {
+  absl::StrAppend(&text, chain.phase());
+  if (slack > 0) absl::StrAppend(&text, "+", slack);
+  absl::StrAppend(&text, " ", chain.rows(), " ", chain.columns(), ":");
   for (uint32_t i = 0; i < chain.launches(); ++i) {
     const Launch& launch = *entry.launches()->Get(first + i);
     absl::StrAppend(&text, " ",
@@ -63,6 +69,13 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan,
                   " to ", SizeOf(entry.launches()) - 1);
   }
   if (SizeOf(group.chains()) == 0) return at.Bad("no chains");
+  if (SizeOf(group.slack()) != 0 &&
+      SizeOf(group.slack()) != SizeOf(group.chains())) {
+    return at.Bad(SizeOf(group.slack()), " slacks of ", SizeOf(group.chains()),
+                  " chains");
+  }
+  const uint32_t last =
+      group.chains()->Get(SizeOf(group.chains()) - 1)->phase();
   next = group.first();
   uint64_t blocks = 0, words = 1;
   uint32_t phase = 0;
@@ -75,10 +88,20 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan,
       return here.Bad("phase ", chain.phase(), " after phase ", phase);
     }
     phase = chain.phase();
+    const uint32_t slack = SlackOf(group, c);
+    if (phase <= last && slack > last - phase) {
+      return here.Bad("phase ", phase, " with a slack of ", slack,
+                      ", the last phase is ", last);
+    }
     GLM_RETURN_IF_ERROR(ValidateChain(here, entry, chain, next, blocks));
-    Describe(plan, entry, chain, next, text);
+    Describe(plan, entry, chain, slack, next, text);
     for (uint32_t i = 0; i < chain.launches(); ++i) {
-      words += SizeOf(entry.launches()->Get(next++)->args());
+      const Launch& launch = *entry.launches()->Get(next++);
+      if (IsCollective(*plan.kernels()->Get(launch.kernel()))) {
+        return here.Bad("launch ", next - 1, " is a collective, which no ",
+                        "kernel does");
+      }
+      words += SizeOf(launch.args());
     }
   }
   if (words > kMaxGroupArgs) {
@@ -97,34 +120,44 @@ absl::Status ValidateGroup(const Place& at, const Plan& plan,
   return absl::OkStatus();
 }
 
-// Chains of one phase run at the same time: none touches what another writes.
+// The pager among states, whose numbers are less.
+constexpr uint32_t kPagerState = ~0u;
+
+// Chains whose phases, with their slack, meet may run at the same time: none
+// touches what another writes.
 absl::Status ValidatePhases(const Place& at, const Entry& entry,
                             const Group& group,
                             const std::multimap<uint32_t, uint32_t>& writers) {
   struct Where {
-    uint32_t phase;
+    uint32_t begin;  // phases
+    uint32_t end;    // the last that may run beside it
     uint32_t chain;
   };
   std::vector<Where> of_launch;
   for (uint32_t c = 0; c < SizeOf(group.chains()); ++c) {
     const Chain& chain = *group.chains()->Get(c);
-    of_launch.insert(of_launch.end(), chain.launches(), {chain.phase(), c});
+    of_launch.insert(of_launch.end(), chain.launches(),
+                     {chain.phase(), chain.phase() + SlackOf(group, c), c});
   }
-  std::map<uint32_t, Where> states;  // last user
+  std::multimap<uint32_t, Where> states;  // users
   for (uint32_t i = 0; i < of_launch.size(); ++i) {
     const Where& here = of_launch[i];
     const auto beside = [&](const Where& other) {
-      return other.phase == here.phase && other.chain != here.chain;
+      return other.begin <= here.end && here.begin <= other.end &&
+             other.chain != here.chain;
     };
     for (const Arg* arg : *entry.launches()->Get(group.first() + i)->args()) {
-      const uint32_t index = arg->index();
-      if (arg->kind() == ArgKind::STATE) {
-        const auto [at_state, fresh] = states.emplace(index, here);
-        if (!fresh && beside(at_state->second)) {
-          return at.Bad("chains ", at_state->second.chain, " and ", here.chain,
-                        " of one phase use state ", index);
+      const bool pager = arg->kind() == ArgKind::PAGER;
+      const uint32_t index = pager ? kPagerState : arg->index();
+      if (pager || arg->kind() == ArgKind::STATE) {
+        const auto [begin, end] = states.equal_range(index);
+        for (auto user = begin; user != end; ++user) {
+          if (!beside(user->second)) continue;
+          return at.Bad("chains ", user->second.chain, " and ", here.chain,
+                        " of one phase use ",
+                        pager ? "the pager" : absl::StrCat("state ", index));
         }
-        at_state->second = here;
+        states.emplace(index, here);
       } else if (arg->kind() == ArgKind::BUFFER) {
         const auto [begin, end] = writers.equal_range(index);
         for (auto writer = begin; writer != end; ++writer) {
@@ -177,9 +210,9 @@ absl::Status ValidateLifetimes(const Place& place, const Entry& entry,
 
 }  // namespace
 
-absl::Status ValidateGroups(
-    const Place& place, const Plan& plan, const Entry& entry,
-    const std::multimap<uint32_t, uint32_t>& writers) {
+absl::Status ValidateGroups(const Place& place, const Plan& plan,
+                            const Entry& entry,
+                            const std::multimap<uint32_t, uint32_t>& writers) {
   if (SizeOf(entry.groups()) == 0) return absl::OkStatus();
   uint32_t next = 0;
   std::vector<uint32_t> ends;

@@ -71,10 +71,21 @@ TEST_P(GroupValidatorTest, DamageIsNamed) {
                     HasSubstr(GetParam().text)));
 }
 
+// Phase by phase, a grid may find, copy and read rows.
+TEST(GroupValidatorSampleTest, PagerPhaseByPhase) {
+  PlanT plan = plan::MakeOpsPlan();
+  Group(plan).first = 21;
+  Group(plan).chains = {Chain(1, 0, 1, 1), Chain(1, 1, 1, 64),
+                        Chain(1, 2, 1, 5)};
+  Rename(plan);
+  const absl::Status status = Validate(plan);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // Of the launches 6 (12 x 2 places, or 5 experts), 7 (3 parts), 8 (12 rows).
 const Case kCases[] = {
-    {"first_beyond", [](PlanT& p) { Group(p).first = 23; },
-     "prefill_n12: groups[0]", "begins at launch 23, expected 0 to 22"},
+    {"first_beyond", [](PlanT& p) { Group(p).first = 29; },
+     "prefill_n12: groups[0]", "begins at launch 29, expected 0 to 28"},
     {"first_wraps", [](PlanT& p) { Group(p).first = ~0u; }, "groups[0]",
      "begins at launch 4294967295"},
     {"overlap",
@@ -83,7 +94,7 @@ const Case kCases[] = {
        groups.push_back(std::make_unique<GroupT>(*groups[0]));
        groups[1]->first = 8;
      },
-     "groups[1]", "begins at launch 8, expected 9 to 22"},
+     "groups[1]", "begins at launch 8, expected 9 to 28"},
     {"no_chains", [](PlanT& p) { Group(p).chains.clear(); }, "groups[0]",
      "no chains"},
     {"first_phase_1", [](PlanT& p) { Group(p).chains[0] = Chain(1, 1, 1, 1); },
@@ -117,10 +128,10 @@ const Case kCases[] = {
      [](PlanT& p) { Group(p).chains[1] = Chain(1, 0, ~0u, ~0u); },
      "groups[0]: chains[1]", "4294967295 x 4294967295 parts"},
     {"launches_none", [](PlanT& p) { Group(p).chains[1] = Chain(0, 0, 1, 3); },
-     "groups[0]: chains[1]", "0 launches from 7 on, the step has 23"},
+     "groups[0]: chains[1]", "0 launches from 7 on, the step has 29"},
     {"launches_beyond",
-     [](PlanT& p) { Group(p).chains[2] = Chain(16, 1, 1, 1); },
-     "groups[0]: chains[2]", "16 launches from 8 on, the step has 23"},
+     [](PlanT& p) { Group(p).chains[2] = Chain(22, 1, 1, 1); },
+     "groups[0]: chains[2]", "22 launches from 8 on, the step has 29"},
     {"launches_wrap",
      [](PlanT& p) { Group(p).chains[2] = Chain(~0u, 1, 1, 1); },
      "groups[0]: chains[2]", "4294967295 launches"},
@@ -130,6 +141,23 @@ const Case kCases[] = {
        Rename(p);
      },
      "groups[0]", "chain 2 touches buffer p, which chain 1 of the same phase"},
+    {"slacks_too_few", [](PlanT& p) { Group(p).slack = {0, 0}; }, "groups[0]",
+     "2 slacks of 3 chains"},
+    {"slack_beyond_the_last_phase",
+     [](PlanT& p) { Group(p).slack = {2, 0, 0}; }, "groups[0]: chains[0]",
+     "phase 0 with a slack of 2, the last phase is 1"},
+    {"slack_of_the_last_phase", [](PlanT& p) { Group(p).slack = {0, 0, 1}; },
+     "groups[0]: chains[2]", "phase 1 with a slack of 1, the last phase is 1"},
+    {"slack_wraps", [](PlanT& p) { Group(p).slack = {~0u, 0, 0}; },
+     "groups[0]: chains[0]", "slack of 4294967295"},
+    {"slack_of_what_is_read",
+     [](PlanT& p) {
+       Group(p).slack = {0, 1, 0};
+       Rename(p);
+     },
+     "groups[0]", "chain 2 touches buffer p, which chain 1 of the same phase"},
+    {"kernel_of_other_slack", [](PlanT& p) { Group(p).slack = {1, 0, 0}; },
+     "groups[0]", ", the one of these launches"},
     {"undivided", [](PlanT& p) { Group(p).chains[1] = Chain(1, 0, 1, 2); },
      "groups[0]: chains[1]",
      "launch 7 has 3 blocks, which 1 x 2 parts do not divide"},
@@ -139,13 +167,24 @@ const Case kCases[] = {
        for (int i = 0; i < 103; ++i) {
          launches.push_back(std::make_unique<plan::LaunchT>(*launches[8]));
        }
-       for (auto& buffer : Prefill(p).buffers) buffer->last = 125;
-       Group(p).first = 23;
+       for (auto& buffer : Prefill(p).buffers) buffer->last = 131;
+       Group(p).first = 29;
        Group(p).chains = {Chain(103, 0, 1, 1)};
      },
      "groups[0]", "516 arguments, at most 512"},
+    // Launch 21 is find_rows of one layer, 24 that of the next.
+    {"pager_beside_pager",
+     [](PlanT& p) {
+       auto& launches = Prefill(p).launches;
+       *launches[22] = *launches[24];
+       *launches[23] = *launches[24] = *launches[6];
+       Group(p).first = 21;
+       Group(p).chains = {Chain(1, 0, 1, 1), Chain(1, 0, 1, 1)};
+       Rename(p);
+     },
+     "groups[0]", "chains 0 and 1 of one phase use the pager"},
     {"buffer_begins_inside", [](PlanT& p) { Buffer(p, "p").first = 7; },
-     "groups[0]", "buffer p lives from 7 to 22, a part of the group only"},
+     "groups[0]", "buffer p lives from 7 to 28, a part of the group only"},
     {"buffer_ends_inside", [](PlanT& p) { Buffer(p, "e").last = 7; },
      "groups[0]", "buffer e lives from 0 to 7, a part of the group only"},
     {"kernel_beyond", [](PlanT& p) { Group(p).kernel = 999; }, "groups[0]",
@@ -202,6 +241,14 @@ TEST(GroupValidatorSampleTest, BuffersMayEndAndBeginWithTheGroup) {
   Buffer(plan, "e").last = 8;
   Buffer(plan, "c").first = 9;
   Buffer(plan, "c").last = 20;
+  const absl::Status status = Validate(plan);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(GroupValidatorSampleTest, WhatNobodyReadsMayHaveSlack) {
+  PlanT plan = plan::MakeOpsPlan();
+  Group(plan).slack = {1, 0, 0};
+  Rename(plan);
   const absl::Status status = Validate(plan);
   EXPECT_TRUE(status.ok()) << status;
 }

@@ -52,8 +52,9 @@ void Linear(LaunchCheck& l) {
     l.Grid(Tiles(l.rows(), RowsOfTile(outputs)), Tiles(outputs, 128));
   } else {
     const bool narrow =
-        outputs <= 1024 && columns >= 2048 && SizeOf(l.kernel().params()) == 5;
-    l.Grid(Tiles(outputs, !narrow ? 32 : outputs <= 512 ? 8 : 16));
+        outputs <= 1536 && columns >= 2048 && SizeOf(l.kernel().params()) == 5;
+    const bool few = outputs > 128 && outputs <= 512;
+    l.Grid(Tiles(outputs, !narrow ? 32 : few ? 8 : 16));
   }
 }
 
@@ -105,6 +106,7 @@ void ExpertLinear(LaunchCheck& l) {
   l.Input(4, kI32, choices);
   l.ExpertTable(5, l.Param(1), l.Param(2), experts, outputs, columns,
                 l.Param(8));
+  l.NeedsRows(4, 5);
   l.Output(6, l.Param(3), Product({choices, outputs}));
   if (Named(l, "ExpertLinearTile")) {
     l.Grid(Tiles(outputs, 128), experts);
@@ -217,6 +219,34 @@ void TakeCols(LaunchCheck& l) {
   l.Grid(l.rows());
 }
 
+// Rows of experts that a step can move in a layer, and their number.
+uint64_t Moves(uint64_t experts, uint64_t choices) {
+  return 1 + 2 * std::min(experts, choices);
+}
+
+void FindRows(LaunchCheck& l) {
+  const uint64_t experts = l.Param(0);
+  const uint64_t choices = Product({l.rows(), l.Param(1)});
+  l.NeedSequences();
+  l.Input(3, kI32, choices);
+  l.Pager(4, experts);
+  l.Output(6, kI32, choices);
+  l.Output(7, kI32, Moves(experts, choices));
+  l.FindsRows(5, 6, 7);
+  l.Grid(1);
+}
+
+void CopyRows(LaunchCheck& l) {
+  const uint64_t experts = l.Param(0);
+  const uint64_t choices = Product({l.rows(), l.Param(1)});
+  l.NeedSequences();
+  l.Input(3, kI32, choices);
+  l.Input(4, kI32, Moves(experts, choices));
+  l.Pager(5, experts);
+  l.CopiesRows(3, 4, 6, choices);
+  l.Grid(64);
+}
+
 void SparseAttention(LaunchCheck& l) {
   const uint64_t heads = l.Param(3), width = l.Param(4), k = l.Param(5);
   const uint64_t elements = Product({l.rows(), heads, width});
@@ -266,6 +296,27 @@ void Sinkhorn(LaunchCheck& l) {
   l.Grid(l.rows());
 }
 
+// What the runtime does by itself: a launch without code, in no group.
+void AllReduce(LaunchCheck& l) {
+  const uint64_t elements = Product({l.rows(), l.Param(1)});
+  if (l.ranks() < 2) l.Fail(3, "a sum over ranks in a plan of one");
+  if (l.Param(0) > 1) l.Fail(3, "a sum of dtype ", l.Param(0));
+  l.Input(3, l.Param(0), elements);
+  l.Output(4, l.Param(0), elements);
+  l.Grid(1);
+}
+
+void AllGather(LaunchCheck& l) {
+  const uint64_t elements = Product({l.rows(), l.Param(1)});
+  if (l.Param(0) > 1) l.Fail(3, "elements of dtype ", l.Param(0));
+  if (l.Param(2) != l.ranks()) {
+    l.Fail(4, "the parts of ", l.Param(2), " ranks, the plan has ", l.ranks());
+  }
+  l.Input(3, l.Param(0), elements);
+  l.Output(4, l.Param(0), Product({l.ranks(), elements}));
+  l.Grid(1);
+}
+
 struct Rule {
   std::string_view op;
   std::string_view templates[2];  // one of them begins the kernel's name
@@ -294,10 +345,14 @@ constexpr Rule kRules[] = {
     {"index_scores", {"IndexScores"}, 7, 10, IndexScores},
     {"top_k", {"TopK"}, 2, 6, TopK},
     {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
+    {"find_rows", {"FindRows"}, 2, 8, FindRows},
+    {"copy_rows", {"CopyRows"}, 2, 7, CopyRows},
     {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},
     {"attention_parts", {"AttentionParts"}, 7, 10, AttentionParts},
     {"merge_parts", {"MergeParts"}, 5, 6, MergeParts},
     {"sinkhorn", {"Sinkhorn"}, 2, 6, Sinkhorn},
+    {"all_reduce", {"AllReduce"}, 2, 5, AllReduce},
+    {"all_gather", {"AllGather"}, 3, 5, AllGather},
 };
 
 const Rule* RuleOf(std::string_view op) {
@@ -308,10 +363,11 @@ const Rule* RuleOf(std::string_view op) {
 }
 
 absl::Status ValidateLaunch(const Place& at, const Plan& plan,
-                            const Entry& entry, uint32_t number,
-                            ColumnIdsOf& ids, WritersOf& writers) {
-  LaunchCheck check(at, plan, entry, number, ids, writers);
+                            const Entry& entry, uint32_t number, Known& known,
+                            WritersOf& writers) {
+  LaunchCheck check(at, plan, entry, number, known, writers);
   check.LeadingArgs();
+  check.PagedWeights();
   if (!check.status().ok()) return check.status();
   if (check.kernel().program() != nullptr) {
     CheckRowwise(check);
@@ -354,12 +410,17 @@ absl::Status ValidateKernelName(const Place& at, const Kernel& kernel) {
 
 absl::Status ValidateLaunches(const Place& place, const Plan& plan,
                               const Entry& entry, WritersOf& writers) {
-  ColumnIdsOf ids;
+  Known known;
+  for (uint32_t layer = 0; layer < SizeOf(plan.expert_rows()); ++layer) {
+    for (const uint32_t weight : *plan.expert_rows()->Get(layer)->weights()) {
+      known.layer_of_weight[weight] = layer;
+    }
+  }
   for (uint32_t i = 0; i < SizeOf(entry.launches()); ++i) {
     const Launch& launch = *entry.launches()->Get(i);
     const Place at = place.At(
         "launches", i, Text(plan.kernels()->Get(launch.kernel())->name()));
-    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i, ids, writers));
+    GLM_RETURN_IF_ERROR(ValidateLaunch(at, plan, entry, i, known, writers));
   }
   return absl::OkStatus();
 }

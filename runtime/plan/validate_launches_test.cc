@@ -63,6 +63,106 @@ TEST(LaunchValidatorSampleTest, EveryOpIsValid) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+TEST(LaunchValidatorSampleTest, EveryOpOfRanksIsValid) {
+  const absl::Status status = Validate(plan::MakeOpsPlan(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+class RanksValidatorTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RanksValidatorTest, DamageIsNamed) {
+  PlanT plan = plan::MakeOpsPlan(2);
+  GetParam().damage(plan);
+  const absl::Status status = Validate(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().text));
+}
+
+plan::WeightT& Named(PlanT& plan, const std::string& name) {
+  for (auto& weight : plan.weights) {
+    if (weight->name == name) return *weight;
+  }
+  ADD_FAILURE() << "no weight " << name;
+  return *plan.weights[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranks, RanksValidatorTest,
+    ::testing::Values(
+        Case{"no_ranks", [](PlanT& p) { p.ranks = 0; },
+             "ranks: 0, expected 1 to 64"},
+        Case{"many_ranks", [](PlanT& p) { p.ranks = 65; },
+             "ranks: 65, expected 1 to 64"},
+        Case{"one_rank", [](PlanT& p) { p.ranks = 1; }, "expected 2"},
+        Case{"sum_of_one_rank",
+             [](PlanT& p) {
+               p.ranks = 1;
+               Named(p, "cut").pieces.resize(2);
+               Named(p, "rows").pieces.resize(2);
+             },
+             "a sum over ranks in a plan of one"},
+        Case{"other_ranks",
+             [](PlanT& p) {
+               p.ranks = 3;
+               Named(p, "cut").pieces.resize(2);
+               Named(p, "rows").pieces.resize(2);
+             },
+             "the parts of 2 ranks, the plan has 3"},
+        Case{"pieces_of_some_ranks",
+             [](PlanT& p) { Named(p, "rows").pieces.resize(3); },
+             "3 pieces, expected 2 of all or of each of 2 ranks"},
+        Case{"cuts_without_pieces",
+             [](PlanT& p) { Named(p, "cut").pieces.clear(); },
+             "2 cuts with 0 pieces"},
+        Case{"one_cut", [](PlanT& p) { Named(p, "cut").cuts.resize(1); },
+             "1 cuts with 4 pieces, expected 2"},
+        Case{"cut_of_other_size",
+             [](PlanT& p) { Named(p, "cut").cuts[0] = plan::Cut(4, 31, 64); },
+             "4 rows of 31 bytes"},
+        Case{"no_rows",
+             [](PlanT& p) { Named(p, "cut").cuts[0] = plan::Cut(0, 32, 64); },
+             "0 rows of 32 bytes"},
+        Case{"overlap",
+             [](PlanT& p) { Named(p, "cut").cuts[1] = plan::Cut(4, 4, 3); },
+             "at a stride of 3"},
+        Case{"far",
+             [](PlanT& p) {
+               Named(p, "cut").cuts[1] = plan::Cut(4, 4, ~uint64_t{0});
+             },
+             "a stride of 18446744073709551615"},
+        Case{"span",
+             [](PlanT& p) {
+               Named(p, "cut").pieces[2] = plan::Piece(132, 128, 0);
+             },
+             "size 128"},
+        Case{"outside",
+             [](PlanT& p) {
+               Named(p, "cut").pieces[3] = plan::Piece(405, 28, 0);
+             },
+             "bytes 405 + 28 lie outside"},
+        Case{"short_sum",
+             [](PlanT& p) {
+               LaunchT& reduce = Of(p, "all_reduce");
+               SetBuffer(reduce, 4, p.entries[1]->logits);
+             },
+             "AllReduce_0_6: args[4]"},
+        Case{"sum_of_integers",
+             [](PlanT& p) { SetParam(p, "all_reduce", 0, 3); },
+             "a sum of dtype 3"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(RanksValidatorGroupTest, CollectivesAreInNoGroup) {
+  PlanT plan = plan::MakeOpsPlan(2);
+  plan::EntryT& entry = *plan.entries[1];
+  for (uint32_t i = 0; i < entry.launches.size(); ++i) {
+    if (plan.kernels[entry.launches[i]->kernel]->op == "all_reduce") {
+      entry.groups[0]->first = i;
+      entry.groups[0]->chains = {plan::Chain(1, 0, 1, 1)};
+    }
+  }
+  EXPECT_THAT(Validate(plan).message(), HasSubstr("is a collective"));
+}
+
 TEST_P(LaunchValidatorTest, DamageIsNamed) {
   PlanT plan = plan::MakeOpsPlan();
   GetParam().damage(plan);
@@ -238,8 +338,7 @@ const Case kCases[] = {
      "the name is not one of op free"},
     {"op_other", [](PlanT& p) { p.kernels[0]->op = "linear"; },
      "the name is not one of op linear"},
-    {"parts_undivided",
-     [](PlanT& p) { SetParam(p, "linear_parts", 5, 4); },
+    {"parts_undivided", [](PlanT& p) { SetParam(p, "linear_parts", 5, 4); },
      "args[3]: 6 columns in 1 stretches of 4 parts"},
     {"parts_outer", [](PlanT& p) { SetParam(p, "linear_parts", 4, 3); },
      "args[3]: 6 columns in 3 stretches of 3 parts"},
@@ -275,8 +374,7 @@ const Case kCases[] = {
      "args[5]: 0 blocks for 2 heads"},
     {"merge_parts_many", [](PlanT& p) { SetParam(p, "merge_parts", 3, 3); },
      "args[3]: holds 48 elements in [2, 2, 2, 6], the kernel touches 72"},
-    {"merge_grid",
-     [](PlanT& p) { Of(p, "merge_parts").grid = {2, 12, 1}; },
+    {"merge_grid", [](PlanT& p) { Of(p, "merge_parts").grid = {2, 12, 1}; },
      "the kernel needs 1 x 12 x 1"},
     {"conv_columns_many", [](PlanT& p) { SetParam(p, "short_conv", 5, 7); },
      "args[4]: 7 blocks for 6 channels"},
@@ -300,6 +398,115 @@ const Case kCases[] = {
        for (int i = 0; i < 2; ++i) p.weights[i]->shape = {plan::kMaxBytes / 4};
      },
      "the weights up to here exceed"},
+    // Paged experts: two layers of one weight, paged0 and paged1.
+    {"rows_weight_index", [](PlanT& p) { p.expert_rows[1]->weights = {99}; },
+     "expert_rows[1]: weight 99 of"},
+    {"rows_weight_form", [](PlanT& p) { p.expert_rows[1]->weights = {0}; },
+     "expert_rows[1]: table is DENSE, no table of experts"},
+    {"rows_weight_twice",
+     [](PlanT& p) { p.expert_rows[1]->weights = p.expert_rows[0]->weights; },
+     "paged0 is used twice"},
+    {"rows_shape",
+     [](PlanT& p) {
+       p.weights[p.expert_rows[1]->weights[0]]->shape = {5, 7, 8};
+     },
+     "paged1 is not as paged0 of the first layer"},
+    {"rows_dtype",
+     [](PlanT& p) {
+       p.weights[p.expert_rows[1]->weights[0]]->dtype = plan::DType::F16;
+     },
+     "paged1 is not as paged0"},
+    {"rows_mixed_pieces",
+     [](PlanT& p) {
+       p.expert_rows.resize(1);
+       p.expert_rows[0]->weights.push_back(
+           static_cast<uint32_t>(p.weights.size()));
+       plan::WeightT& coded = plan::Add(p.weights);
+       coded = *p.weights[p.expert_rows[0]->weights[0]];
+       coded.name = "coded";
+       coded.form = plan::WeightForm::EXPERTS_GPTQ4;
+       coded.group = 8;
+     },
+     "coded has other experts or other pieces than paged0"},
+    {"rows_experts",
+     [](PlanT& p) {
+       for (auto& rows : p.expert_rows) {
+         p.weights[rows->weights[0]]->shape = {1025, 7, 6};
+       }
+     },
+     "paged0 has 1025 experts, at most 1024"},
+    {"rows_none", [](PlanT& p) { p.expert_rows[0]->weights = {}; },
+     "expert_rows[0]: 0 weights, expected 1 to 4"},
+    {"rows_other_count",
+     [](PlanT& p) { p.expert_rows[1]->weights.push_back(0); },
+     "expert_rows[1]: 2 weights"},
+    {"rows_layers", [](PlanT& p) { p.model->layers = 1; },
+     "2 layers, the model has 1"},
+    {"pager_without_rows", [](PlanT& p) { p.expert_rows.clear(); },
+     "is a PAGER, no experts are paged"},
+    {"pager_is_none", [](PlanT& p) { SetScalar(Of(p, "find_rows"), 4, 4096); },
+     "args[4]: is a SCALAR, expected a PAGER"},
+    {"pager_for_a_buffer",
+     [](PlanT& p) { Of(p, "copy_rows").args[6] = Arg(0, 0, ArgKind::PAGER); },
+     "args[6]: is a PAGER, expected a BUFFER"},
+    {"pager_experts", [](PlanT& p) { SetParam(p, "find_rows", 0, 6); },
+     "args[4]: has 5 experts a layer, the kernel's are 6"},
+    {"find_layer", [](PlanT& p) { SetScalar(Of(p, "find_rows", 1), 5, 2); },
+     "args[5]: is layer 2 of 2"},
+    {"find_layer_again",
+     [](PlanT& p) { SetScalar(Of(p, "find_rows", 1), 5, 0); },
+     "args[5]: is layer 0 after layer 0, layers rise in a step"},
+    {"find_grid", [](PlanT& p) { Of(p, "find_rows").grid[0] = 2; },
+     "the kernel needs 1 x 1 x 1"},
+    {"find_same_outputs",
+     [](PlanT& p) {
+       LaunchT& launch = Of(p, "find_rows");
+       launch.args[7] = launch.args[6];
+     },
+     "args[7]: is the buffer of argument 6"},
+    {"find_moves_small",
+     [](PlanT& p) {
+       const uint32_t moves = Of(p, "find_rows").args[7].index();
+       p.entries[1]->buffers[moves]->shape = {10};
+     },
+     "args[7]: holds 10 elements in [10], the kernel touches 11"},
+    {"copy_grid", [](PlanT& p) { Of(p, "copy_rows").grid[0] = 63; },
+     "the kernel needs 64 x 1 x 1"},
+    {"copy_other_ids",
+     [](PlanT& p) { Of(p, "copy_rows").args[3] = Of(p, "find_rows").args[3]; },
+     "args[3]: holds no ids that find_rows left"},
+    {"copy_moves_of_before",
+     [](PlanT& p) {
+       Of(p, "copy_rows", 1).args[4] = Of(p, "find_rows").args[7];
+     },
+     "args[4]: holds no moves that find_rows left"},
+    {"product_before_the_rows",
+     [](PlanT& p) {
+       Of(p, "expert_linear", 1).args[4] = Of(p, "find_rows").args[6];
+     },
+     "args[4]: holds no ids that copy_rows left for layer 0"},
+    {"product_of_choices",
+     [](PlanT& p) {
+       Of(p, "expert_linear", 1).args[4] = Of(p, "find_rows").args[3];
+     },
+     "args[4]: holds no ids that copy_rows left for layer 0"},
+    {"product_of_rows_that_left",
+     [](PlanT& p) {
+       LaunchT& late = Of(p, "expert_linear", 2);
+       late.args[4] = Of(p, "copy_rows").args[6];
+       late.args[5] = Of(p, "expert_linear", 1).args[5];
+     },
+     "args[4]: holds no ids that copy_rows left for layer 0"},
+    {"product_of_another_layer",
+     [](PlanT& p) {
+       Of(p, "expert_linear", 2).args[5] = Of(p, "expert_linear", 1).args[5];
+     },
+     "args[4]: holds no ids that copy_rows left for layer 0"},
+    {"paged_weight_elsewhere",
+     [](PlanT& p) {
+       Of(p, "linear").args[4] = Of(p, "expert_linear", 1).args[5];
+     },
+     "args[4]: is a weight of paged experts"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Damage, LaunchValidatorTest,

@@ -49,15 +49,43 @@ std::optional<uint64_t> WeightBytes(const Weight& weight, uint64_t elements) {
   return all ? CheckedAdd(*all, kBufferAlignment) : std::nullopt;
 }
 
+// `piece` as `cut` says: ranges that do not overlap and are `size` bytes.
+absl::Status ValidateCut(const Place& at, const Cut& cut, uint64_t size) {
+  const auto bytes = CheckedMul(cut.rows(), cut.row_bytes());
+  if (!bytes || *bytes != size || cut.stride() < cut.row_bytes()) {
+    return at.Bad(cut.rows(), " rows of ", cut.row_bytes(),
+                  " bytes at a stride of ", cut.stride(), ", expected ", size,
+                  " bytes that do not overlap");
+  }
+  const auto span = CheckedMul(cut.rows() - 1, cut.stride());
+  if (!span || *span > kMaxBytes) {
+    return at.Bad("a stride of ", cut.stride());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidatePieces(const Place& at, const Plan& plan,
                             const Weight& weight, uint64_t elements) {
   const uint32_t count = SizeOf(weight.pieces());
+  const uint32_t parts = IsCoded(weight.form()) ? 2 : 1;  // of a matrix
+  if (SizeOf(weight.cuts()) != 0 &&
+      (SizeOf(weight.cuts()) != parts || count == 0)) {
+    return at.Bad(SizeOf(weight.cuts()), " cuts with ", count,
+                  " pieces, expected ", count == 0 ? 0 : parts);
+  }
   if (count == 0) return absl::OkStatus();
-  uint64_t expected = 1;
-  if (IsExperts(weight.form())) expected = weight.shape()->Get(0);
-  if (IsCoded(weight.form())) expected *= 2;
-  if (count != expected) {
-    return at.Bad(count, " pieces, expected ", expected);
+  uint64_t expected = parts;
+  if (IsExperts(weight.form())) expected *= weight.shape()->Get(0);
+  if (count != expected && count != expected * plan.ranks()) {
+    return at.Bad(count, " pieces, expected ", expected,
+                  plan.ranks() == 1 ? ""
+                                    : absl::StrCat(" of all or of each of ",
+                                                   plan.ranks(), " ranks"));
+  }
+  for (uint32_t i = 0; i < SizeOf(weight.cuts()); ++i) {
+    GLM_RETURN_IF_ERROR(ValidateCut(at.At("cuts", i, ""),
+                                    *weight.cuts()->Get(i),
+                                    PieceSize(weight, elements, i)));
   }
   for (uint32_t i = 0; i < count; ++i) {
     const Piece& piece = *weight.pieces()->Get(i);
@@ -66,7 +94,11 @@ absl::Status ValidatePieces(const Place& at, const Plan& plan,
       return here.Bad("file ", piece.file(), " of ",
                       SizeOf(plan.weight_files()));
     }
-    const uint64_t size = PieceSize(weight, elements, i);
+    uint64_t size = PieceSize(weight, elements, i);
+    if (SizeOf(weight.cuts()) > 0) {
+      const Cut& cut = *weight.cuts()->Get(i % parts);
+      size = (cut.rows() - 1) * cut.stride() + cut.row_bytes();
+    }
     if (piece.size() != size) {
       return here.Bad("size ", piece.size(), ", the shape ",
                       ShapeText(weight.shape()), " needs ", size);

@@ -86,6 +86,7 @@ class Place {
 
 absl::Status ValidateKernels(const Place& place, const Plan& plan);
 absl::Status ValidateWeights(const Place& place, const Plan& plan);
+absl::Status ValidateExpertRows(const Place& place, const Plan& plan);
 absl::Status ValidateStates(const Place& place, const Plan& plan);
 absl::Status ValidateEntries(const Place& place, const Plan& plan);
 
@@ -100,9 +101,9 @@ absl::Status ValidateLaunches(const Place& place, const Plan& plan,
                               std::multimap<uint32_t, uint32_t>& writers);
 
 // Groups of launches. The launches have been checked.
-absl::Status ValidateGroups(
-    const Place& place, const Plan& plan, const Entry& entry,
-    const std::multimap<uint32_t, uint32_t>& writers);
+absl::Status ValidateGroups(const Place& place, const Plan& plan,
+                            const Entry& entry,
+                            const std::multimap<uint32_t, uint32_t>& writers);
 
 // A name that errors, traces and tools print: 1..kMaxNameLength printable
 // ASCII characters.

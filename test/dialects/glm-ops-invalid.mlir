@@ -45,6 +45,42 @@ glm.weight @weight_c1 : tensor<8x32xi8, #glm.group_quant<group = 16>> pieces [0,
 
 // -----
 
+// weight_c1: of two ranks
+module attributes {glm.ranks = 2 : i64} {
+  // expected-error@+1 {{expects 1 pieces (file, offset, size), of all or of each of 2 ranks, got 9 numbers}}
+  glm.weight @weight_c1 : tensor<4x8xbf16> pieces [0, 0, 64, 0, 64, 64, 0, 128, 64]
+}
+
+// -----
+
+// weight_c4: codes and scales
+// expected-error@+1 {{expects 2 cuts (rows, bytes, stride), got 3 numbers}}
+glm.weight @weight_c4 : tensor<8x32xi8, #glm.group_quant<group = 16>> pieces [0, 0, 480, 0, 512, 60] cuts [8, 32, 64]
+
+// -----
+
+// weight_c4
+// expected-error@+1 {{expects pieces where it has cuts}}
+glm.weight @weight_c4 : tensor<4x8xbf16> cuts [4, 16, 32]
+
+// -----
+
+func.func @all_reduce_c1(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{expects a result of the input's type 'tensor<2x8xf32>'}}
+  glm.all_reduce %x : (tensor<2x8xf32>) -> tensor<2x8xbf16>
+  return
+}
+
+// -----
+
+func.func @all_gather_c1(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{expects a result of ranks x the input's type 'tensor<2x8xf32>'}}
+  glm.all_gather %x : (tensor<2x8xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 // weight_c3: what is stored needs no source
 // expected-error@+1 {{expects a source (file, offset, size) of a float type only for a quantised matrix}}
 glm.weight @weight_c3 : tensor<8x32xbf16> from bf16 [0, 0, 512]
@@ -672,6 +708,46 @@ func.func @top_k_c2(%s: tensor<2x16xf32>) {
 func.func @top_k_c2(%s: tensor<2x16xf32>, %seqs: tensor<2x4xi32>) {
   // expected-error@+1 {{expects seqs exactly when pool > 0}}
   %y = glm.top_k %s seqs(%seqs) : (tensor<2x16xf32>, tensor<2x4xi32>) -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+func.func @find_rows_c1(%ids: tensor<2x3xi32>) {
+  // expected-error@+1 {{expects chosen of shape [2, 3], got [2, 4]}}
+  %c, %m = glm.find_rows %ids {layer = 0 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x4xi32>, tensor<9xi32>)
+  return
+}
+
+// -----
+
+func.func @find_rows_c2(%ids: tensor<2x3xi32>) {
+  // expected-error@+1 {{expects moves of shape [13], got [9]}}
+  %c, %m = glm.find_rows %ids {layer = 0 : i64, experts = 8 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  return
+}
+
+// -----
+
+func.func @find_rows_layer(%ids: tensor<2x3xi32>) {
+  // expected-error@+1 {{attribute 'layer' failed to satisfy constraint}}
+  %c, %m = glm.find_rows %ids {layer = -1 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  return
+}
+
+// -----
+
+func.func @copy_rows_c1(%c: tensor<2x3xi32>, %m: tensor<9xi32>) {
+  // expected-error@+1 {{expects moves of shape [7], got [9]}}
+  %r = glm.copy_rows %c, %m {experts = 3 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @copy_rows_c2(%c: tensor<2x3xi32>, %m: tensor<9xi32>) {
+  // expected-error@+1 {{expects ready of shape [2, 3], got [1, 3]}}
+  %r = glm.copy_rows %c, %m {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<1x3xi32>
   return
 }
 

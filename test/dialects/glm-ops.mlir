@@ -14,6 +14,8 @@ glm.weight @codes experts : tensor<1x8x32xi4, #glm.group_quant<group = 16>> piec
 glm.weight @int4 : tensor<16x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 256, 1, 0, 64]
 // CHECK: glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
 glm.weight @int8 : tensor<16x32xi8, #glm.group_quant<group = 128>> from bf16 [0, 4096, 1024]
+// CHECK: glm.weight @cut : tensor<16x16xbf16> pieces [0, 0, 992] cuts [16, 32, 64]
+glm.weight @cut : tensor<16x16xbf16> pieces [0, 0, 992] cuts [16, 32, 64]
 
 // CHECK: glm.state @window : tensor<32x3xf32>
 // CHECK-NOT: tokens_per_row
@@ -106,6 +108,10 @@ func.func @selection(%z: tensor<2x4x4xf32>, %s: tensor<2x16xf32>, %seqs: tensor<
   %2 = glm.top_k %s seqs(%seqs) {pool = 4 : i64} : (tensor<2x16xf32>, tensor<2x4xi32>) -> tensor<2x3xi32>
   // CHECK: glm.take_cols %{{.*}}, %{{.*}} : (tensor<2x16xf32>, tensor<2x3xi32>) -> tensor<2x3xf32>
   %3 = glm.take_cols %s, %1 : (tensor<2x16xf32>, tensor<2x3xi32>) -> tensor<2x3xf32>
+  // CHECK: %[[C:.*]], %[[M:.*]] = glm.find_rows %{{.*}} {experts = 4 : i64, layer = 1 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  %chosen, %moves = glm.find_rows %1 {layer = 1 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  // CHECK: glm.copy_rows %[[C]], %[[M]] {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
+  %4 = glm.copy_rows %chosen, %moves {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
   // CHECK: glm.tap "layer0.ids" %{{.*}} : tensor<2x3xi32>
   glm.tap "layer0.ids" %1 : tensor<2x3xi32>
   return
@@ -139,5 +145,14 @@ func.func @states(%x: tensor<2x32xbf16>, %filter: tensor<32x1x4xbf16>, %seqs: te
       : (tensor<2x3x32xbf16>, tensor<2x5xi32>, tensor<2x4xi32>) -> (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>)
   // CHECK: glm.merge_parts %[[MIXED]], %[[STATS]] : (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>) -> tensor<2x3x32xbf16>
   %merged = glm.merge_parts %mixed, %stats : (tensor<2x4x3x32xf32>, tensor<2x4x3x2xf32>) -> tensor<2x3x32xbf16>
+  return
+}
+
+// CHECK-LABEL: func.func @collectives
+func.func @collectives(%x: tensor<2x8xf32>) {
+  // CHECK: glm.all_reduce %{{.*}} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %sum = glm.all_reduce %x : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  // CHECK: glm.all_gather %{{.*}} : (tensor<2x8xf32>) -> tensor<4x2x8xf32>
+  %all = glm.all_gather %x : (tensor<2x8xf32>) -> tensor<4x2x8xf32>
   return
 }

@@ -454,3 +454,16 @@ func.func @chain_parent() {
   }
   return
 }
+
+// -----
+
+kern.kernel @k "linear" template "Linear" params [] threads 256 {}
+func.func @grid_c1() {
+  kern.grid {
+    // expected-error@+1 {{expects a slack that ends at the last phase, 0}}
+    kern.chain 0 [1, 1] slack 1 {
+      kern.launch @k grid [4, 2, 1]() writes [] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 2, 4>}
+    }
+  }
+  return
+}

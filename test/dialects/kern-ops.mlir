@@ -45,6 +45,8 @@ func.func @step() {
   %w = kern.weight @w : memref<16x32xbf16>
   // CHECK: %[[S:.*]] = kern.state @cache : memref<64x32xbf16>
   %s = kern.state @cache : memref<64x32xbf16>
+  // CHECK: kern.pager : memref<288xi8>
+  %p = kern.pager : memref<288xi8>
   %zero = arith.constant 0 : i64
   %eps = arith.constant 1.0 : f32
   // CHECK: kern.launch @Linear_1_1_0_16_32 grid [1, 1, 1](%{{.*}}, %[[A]], %[[W]], %[[S]], %{{.*}}, %[[B]] : i64, memref<2x32xbf16>, memref<16x32xbf16>, memref<64x32xbf16>, f32, memref<2x16xf32>)

@@ -37,8 +37,8 @@ plan.plan attributes {producer = "", math = "", fuse = ""} {
   plan.entry attributes {name = "e", kind = "DECODE", sequences = 1 : i64, tokens = 1 : i64, logit_rows = 1 : i64,
                          arena_bytes = 0 : i64, ids = 0 : i64, seqs = 0 : i64, rows = 0 : i64, logits = 0 : i64} {
     // group_c1
-    // expected-error@+1 {{expects chains in quadruples (launches, phase, rows, columns)}}
-    plan.group {kernel = 0 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1>}
+    // expected-error@+1 {{expects chains of (launches, phase, rows, columns, slack)}}
+    plan.group {kernel = 0 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1, 1>}
   }
 }
 
@@ -48,7 +48,7 @@ plan.plan attributes {producer = "", math = "", fuse = ""} {
   plan.entry attributes {name = "e", kind = "DECODE", sequences = 1 : i64, tokens = 1 : i64, logit_rows = 1 : i64,
                          arena_bytes = 0 : i64, ids = 0 : i64, seqs = 0 : i64, rows = 0 : i64, logits = 0 : i64} {
     // group_c1
-    // expected-error@+1 {{expects chains in quadruples (launches, phase, rows, columns)}}
+    // expected-error@+1 {{expects chains of (launches, phase, rows, columns, slack)}}
     plan.group {kernel = 0 : i64, first = 0 : i64, chains = array<i64>}
   }
 }

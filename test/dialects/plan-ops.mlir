@@ -14,6 +14,8 @@ plan.plan attributes {producer = "test", math = "bf16", fuse = "on"} {
   // CHECK: plan.weight {dtype = bf16, form = "DENSE", group = 0 : i64, name = "norm", pieces = array<i64: 0, 256, 512>, shape = array<i64: 256>}
   plan.weight {name = "norm", form = "DENSE", dtype = bf16, shape = array<i64: 256>, group = 0 : i64,
                pieces = array<i64: 0, 256, 512>}
+  // CHECK: plan.expert_rows {weights = array<i64: 1, 2, 3>}
+  plan.expert_rows {weights = array<i64: 1, 2, 3>}
   // CHECK: plan.state {bytes_per_slot = 512 : i64, dtype = bf16, name = "latent", shape = array<i64: 64, 4>, tokens_per_row = 1 : i64}
   plan.state {name = "latent", dtype = bf16, shape = array<i64: 64, 4>, bytes_per_slot = 512 : i64, tokens_per_row = 1 : i64}
   // CHECK: plan.kernel attributes {dims = array<i64: -1, 8>, {{.*}}op = "rowwise"{{.*}}tiles = 2 : i64} {
@@ -33,8 +35,8 @@ plan.plan attributes {producer = "test", math = "bf16", fuse = "on"} {
     // CHECK-NEXT: plan.launch {args = array<i64: 0, 0, 0, 3, 0, 1>, flops = 0 : i64, grid = array<i64: 1, 1, 1>, kernel = 0 : i64, memory_bytes = 0 : i64, origin = "x", weight_bytes = 0 : i64}
     plan.launch {kernel = 0 : i64, grid = array<i64: 1, 1, 1>, args = array<i64: 0, 0, 0, 3, 0, 1>, origin = "x",
                  weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
-    // CHECK-NEXT: plan.group {chains = array<i64: 1, 0, 1, 1>, first = 0 : i64, kernel = 1 : i64}
-    plan.group {kernel = 1 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1, 1>}
+    // CHECK-NEXT: plan.group {chains = array<i64: 1, 0, 1, 1, 0>, first = 0 : i64, kernel = 1 : i64}
+    plan.group {kernel = 1 : i64, first = 0 : i64, chains = array<i64: 1, 0, 1, 1, 0>}
     // CHECK-NEXT: plan.tap {after = 0 : i64, buffer = 0 : i64, name = "t"}
     plan.tap {name = "t", buffer = 0 : i64, after = 0 : i64}
   }

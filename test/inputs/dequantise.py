@@ -1,4 +1,5 @@
-"""dequantise.py CHECKPOINT OUT: the same checkpoint with its int4 experts as F32 tensors.
+"""dequantise.py CHECKPOINT OUT [PREFIX]: the same checkpoint with its int4 experts as F32
+tensors, with PREFIX those alone whose names begin so.
 
 Values are exact: an f16 scale times an integer of -8..7 fits fp32.
 """
@@ -11,6 +12,7 @@ import struct
 import sys
 
 source, out = sys.argv[1:3]
+chosen = "".join(sys.argv[3:])
 os.makedirs(out, exist_ok=True)
 with open(os.path.join(source, "model.safetensors"), "rb") as f:
     (length,) = struct.unpack("<Q", f.read(8))
@@ -44,9 +46,9 @@ def dequantise(prefix):
 
 tensors = []
 for name, entry in header.items():
-    if name.endswith((".qzeros", ".scales")):
+    if name.startswith(chosen) and name.endswith((".qzeros", ".scales")):
         continue
-    if name.endswith(".qweight"):
+    if name.startswith(chosen) and name.endswith(".qweight"):
         prefix = name[: -len(".qweight")]
         shape, values = dequantise(prefix)
         tensors.append((prefix + ".weight", "F32", shape, values))
@@ -64,7 +66,8 @@ with open(os.path.join(out, "model.safetensors"), "wb") as f:
     for _, _, _, values in tensors:
         f.write(values)
 config = json.load(open(os.path.join(source, "config.json")))
-config.pop("quantization_config", None)
+if not chosen:
+    config.pop("quantization_config", None)
 json.dump(config, open(os.path.join(out, "config.json"), "w"))
 if os.path.exists(os.path.join(source, "generation_config.json")):
     shutil.copy(os.path.join(source, "generation_config.json"), out)

@@ -1,8 +1,10 @@
 // The kernels of the tests as device code: one code object for all of them.
 
+#include "glm/copy_rows.h"
 #include "glm/delta_rule.h"
 #include "glm/delta_rule_chunk.h"
 #include "glm/expert_linear.h"
+#include "glm/find_rows.h"
 #include "glm/index_scores.h"
 #include "glm/kpool.h"
 #include "glm/latent_append.h"
@@ -31,6 +33,7 @@ using kernel::F32;
 #include "test/kernels/delta_rule_kernels.inc"
 #include "test/kernels/dense_kernels.inc"
 #include "test/kernels/group_kernels.inc"
+#include "test/kernels/paging_kernels.inc"
 #include "test/kernels/row_kernels.inc"
 #include "test/kernels/sample_kernels.inc"
 #include "test/kernels/sequence_kernels.inc"

@@ -592,6 +592,52 @@ func.func @not_early() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64
 
 // -----
 
+// @decay and @gate read much and wait for the small @a only, their chain for @far, which
+// reads more than 16 times what @a does: they leave the chain, in as few blocks as the
+// bytes of one allow.
+
+kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @far "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @decay "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @gate "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @mix "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @eager
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @a
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @far
+// CHECK:         kern.chain 0 [1, 32] {
+// CHECK-NEXT:      kern.launch @decay
+// CHECK-NEXT:      kern.launch @gate
+// CHECK-NEXT: {{^ *}}}
+// CHECK:         kern.chain 0 [1, 64] {
+// CHECK-NEXT:      kern.launch @mix
+// NEVER-LABEL: func.func @eager
+// NEVER:         kern.chain 0 [1, 64] {
+// NEVER-NEXT:      kern.launch @decay
+// NEVER-NEXT:      kern.launch @gate
+// NEVER-NEXT:      kern.launch @mix
+func.func @eager() attributes {glm.sequences = 1 : i64, glm.tokens = 1 : i64} {
+  %x = kern.alloc "x" : memref<1x64xf32>
+  %y = kern.alloc "y" : memref<1x64xf32>
+  %z = kern.alloc "z" : memref<1x64xf32>
+  %u = kern.alloc "u" : memref<1x64xf32>
+  %v = kern.alloc "v" : memref<1x64xf32>
+  %w = kern.alloc "w" : memref<1x64xf32>
+  kern.launch @a grid [4, 1, 1](%x, %y : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 65536 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  kern.launch @far grid [4, 1, 1](%x, %z : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 2097152 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>, splits = array<i64: 0, 0>}
+  // expected-remark@+2 {{Remark="a block needs what other blocks computed"}}
+  // expected-remark@+1 {{Remark="runs beside what its consumer waits for"}}
+  kern.launch @decay grid [128, 1, 1](%y, %u : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 2097152 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 128>, splits = array<i64: 0, 2>}
+  // expected-remark@+1 {{Remark="a block needs what other blocks computed"}}
+  kern.launch @gate grid [128, 1, 1](%y, %v : memref<1x64xf32>, memref<1x64xf32>) writes [1] {weight_bytes = 2097152 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 128>, splits = array<i64: 0, 2>}
+  // expected-remark@+1 {{Remark="runs on in its producer's blocks"}}
+  kern.launch @mix grid [64, 1, 1](%z, %u, %v, %w : memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>, memref<1x64xf32>) writes [3] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 64>, splits = array<i64: 0, 2, 2, 2>}
+  return
+}
+
+// -----
+
 // One block does all work on a row. What is wanted later than the rest of it gets a block
 // of its own, with all that hangs on it: @post and @balance here, of which the last launch
 // reads, while @next waits for @norm. A chain that is wanted all at once stays whole.

@@ -27,7 +27,7 @@ kern.kernel @d "linear" template "Linear" params [1] threads 256 {}
 // CHECK-NEXT:      kern.chain 1 [1, 100] {
 // CHECK-NEXT:        kern.launch @b
 // CHECK-NEXT: {{^ *}}}
-// CHECK-NEXT:      kern.chain 1 [2, 10] {
+// CHECK-NEXT:      kern.chain 1 [2, 10] slack 1 {
 // CHECK-NEXT:        kern.launch @c
 // CHECK-NEXT: {{^ *}}}
 // CHECK-NEXT:      kern.chain 2 [1, 60] {
@@ -266,5 +266,88 @@ func.func @taps() {
     }
   }
   kern.tap "y" %y : memref<1x8xf32>
+  return
+}
+
+// -----
+
+// Slack: @b waits for @small alone, so the second phase begins while @large runs, which
+// @c is the first to read; @free nobody reads. What is waited for first stands first.
+
+kern.kernel @large "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @free "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @small "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @b "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @c "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @slack
+// CHECK:           kern.chain 0 [1, 4] {
+// CHECK-NEXT:        kern.launch @small
+// CHECK:           kern.chain 0 [1, 500] slack 1 {
+// CHECK-NEXT:        kern.launch @large
+// CHECK:           kern.chain 0 [1, 3] slack 2 {
+// CHECK-NEXT:        kern.launch @free
+// CHECK:           kern.chain 1 [1, 8] {
+// CHECK-NEXT:        kern.launch @b
+// CHECK:           kern.chain 2 [1, 2] {
+// CHECK-NEXT:        kern.launch @c
+func.func @slack() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  %y = kern.alloc "y" : memref<1x8xf32>
+  %z = kern.alloc "z" : memref<1x8xf32>
+  %u = kern.alloc "u" : memref<1x8xf32>
+  %v = kern.alloc "v" : memref<1x8xf32>
+  %w = kern.alloc "w" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 500] {
+      kern.launch @large grid [500, 1, 1](%x, %y : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 500>}
+    }
+    kern.chain 0 [1, 3] {
+      kern.launch @free grid [3, 1, 1](%x, %z : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 3>}
+    }
+    kern.chain 0 [1, 4] {
+      kern.launch @small grid [4, 1, 1](%x, %u : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+  }
+  // expected-remark@+1 {{[Passed] fuse-phases | Category:glm-fuse | Remark="waits inside the launch before it"}}
+  kern.grid {
+    kern.chain 0 [1, 8] {
+      kern.launch @b grid [8, 1, 1](%u, %v : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+    }
+  }
+  // expected-remark@+1 {{[Passed] fuse-phases | Category:glm-fuse | Remark="waits inside the launch before it"}}
+  kern.grid {
+    kern.chain 0 [1, 2] {
+      kern.launch @c grid [2, 1, 1](%y, %v, %w : memref<1x8xf32>, memref<1x8xf32>, memref<1x8xf32>) writes [2] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 2>}
+    }
+  }
+  return
+}
+
+// -----
+
+// Negative: 64 MiB of weights are a launch of their own.
+
+kern.kernel @a "linear" template "Linear" params [1] threads 256 {}
+kern.kernel @b "linear" template "Linear" params [1] threads 256 {}
+// CHECK-LABEL: func.func @long
+// CHECK:         kern.chain 0 [1, 4] {
+// CHECK-NEXT:      kern.launch @a
+// CHECK:         kern.chain 0 [1, 8] {
+// CHECK-NEXT:      kern.launch @b
+func.func @long() {
+  %x = kern.alloc "x" : memref<1x8xf32>
+  %y = kern.alloc "y" : memref<1x8xf32>
+  %z = kern.alloc "z" : memref<1x8xf32>
+  kern.grid {
+    kern.chain 0 [1, 4] {
+      kern.launch @a grid [4, 1, 1](%x, %y : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 4>}
+    }
+  }
+  // expected-remark@+1 {{Remark="it reads 67108864 bytes of weights, beside which a launch costs little"}}
+  kern.grid {
+    kern.chain 0 [1, 8] {
+      kern.launch @b grid [8, 1, 1](%y, %z : memref<1x8xf32>, memref<1x8xf32>) writes [1] {weight_bytes = 67108864 : i64, memory_bytes = 0 : i64, flops = 0 : i64, parts = array<i64: 1, 8>}
+    }
+  }
   return
 }

@@ -1,7 +1,8 @@
 // RUN: glm-opt %s --split-input-file --glm-lower-to-plan --verify-diagnostics | FileCheck %s
 
 // Names become indices in the order of the tables: weights, states, kernels, buffers.
-// Arguments are triples (kind, index, value): 0 buffer, 1 weight, 2 state, 3 scalar.
+// Arguments are triples (kind, index, value): 0 buffer, 1 weight, 2 state, 3 scalar,
+// 4 pager.
 
 // CHECK:      plan.plan attributes {fuse = "off", math = "bf16", producer = "test"} {
 // CHECK-NEXT:   plan.model {experts = 0 : i64, experts_per_token = 0 : i64, hidden = 8 : i64, layers = 1 : i64, max_context = 64 : i64, name = "m", pool_tokens = 4 : i64, vocab = 0 : i64}
@@ -11,6 +12,7 @@ module attributes {
   glm.producer = "test", glm.math = "bf16", glm.fuse = "off",
   glm.model = {name = "m", layers = 1 : i64, hidden = 8 : i64, max_context = 64 : i64, pool_tokens = 4 : i64},
   glm.generation = {stop_ids = array<i32: 7>, temperature = 5.0e-1 : f32},
+  glm.expert_rows = [[@dense], [@codes]],
   glm.weight_files = [{path = "a.safetensors", size = 4096 : i64, fingerprint = 3 : i64}]
 } {
   // CHECK-NEXT: plan.weight {dtype = bf16, form = "DENSE", group = 0 : i64, name = "w", pieces = array<i64: 0, 256, 128>, shape = array<i64: 8, 8>}
@@ -24,6 +26,9 @@ module attributes {
   glm.weight @int4 : tensor<8x32xi4, #glm.group_quant<group = 16>> pieces [0, 0, 128, 0, 128, 32]
   // CHECK-NEXT: plan.weight {dtype = i32, form = "DENSE_INT8", group = 128 : i64, name = "int8", pieces = array<i64>, shape = array<i64: 8, 32>}
   glm.weight @int8 : tensor<8x32xi8, #glm.group_quant<group = 128>>
+  // A row of experts is its weights' numbers, layer by layer.
+  // CHECK-NEXT: plan.expert_rows {weights = array<i64: 1>}
+  // CHECK-NEXT: plan.expert_rows {weights = array<i64: 2>}
   // A slot is rounded up to 256 bytes.
   // CHECK-NEXT: plan.state {bytes_per_slot = 256 : i64, dtype = f32, name = "window", shape = array<i64: 8, 3>, tokens_per_row = 0 : i64}
   glm.state @window : tensor<8x3xf32>
@@ -80,6 +85,9 @@ module attributes {
     kern.tap "first" %y : memref<2x8xf32>
     // CHECK-NEXT: plan.launch {args = array<i64: 0, 3, 0>, {{.*}}kernel = 1 : i64
     kern.launch @row grid [1, 1, 1](%y : memref<2x8xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
+    %p = kern.pager : memref<288xi8>
+    // CHECK-NEXT: plan.launch {args = array<i64: 4, 0, 0, 0, 3, 0>,
+    kern.launch @row grid [1, 1, 1](%p, %y : memref<288xi8>, memref<2x8xf32>) writes [1] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
     // The tap `logits` is the entry's result and no tap of the plan.
     // CHECK-NOT: plan.tap
     kern.tap "logits" %y : memref<2x8xf32>
@@ -108,7 +116,7 @@ kern.kernel @row_x4 "rowwise" template "" params [] threads 256 dims [-1, 8] til
 // CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 1, 8, 1>, kernel = 1 : i64
 // CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 4, 1, 1>, kernel = 2 : i64
 // CHECK-NEXT:   plan.launch {{{.*}}grid = array<i64: 2, 1, 1>, kernel = 1 : i64
-// CHECK-NEXT:   plan.group {chains = array<i64: 2, 0, 1, 4, 1, 1, 2, 1>, first = 1 : i64, kernel = 0 : i64}
+// CHECK-NEXT:   plan.group {chains = array<i64: 2, 0, 1, 4, 0, 1, 1, 2, 1, 0>, first = 1 : i64, kernel = 0 : i64}
 // CHECK-NEXT:   plan.tap {after = 3 : i64, buffer = 0 : i64, name = "t"}
 // CHECK-NEXT:   plan.launch
 // CHECK-NOT:    plan.group
@@ -186,7 +194,7 @@ kern.kernel @row "rowwise" template "" params [] threads 256 dims [-1, 8] {
 
 kern.kernel @k "linear" template "Linear" params [] threads 256 {}
 func.func @argument(%x: memref<2xf32>) {
-  // expected-error@+1 {{has an argument that is no buffer, weight, state or constant}}
+  // expected-error@+1 {{has an argument that is no buffer, weight, state, pager or constant}}
   kern.launch @k grid [1, 1, 1](%x : memref<2xf32>) writes [0] {weight_bytes = 0 : i64, memory_bytes = 0 : i64, flops = 0 : i64}
   return
 }

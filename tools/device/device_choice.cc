@@ -51,7 +51,7 @@ absl::Status HasCode(const PlanFile& plan, const Device& device) {
 
 absl::StatusOr<OpenedDevice> OpenHost(int threads) {
   GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({.threads = threads}));
-  return OpenedDevice{std::move(device), false};
+  return OpenedDevice{std::move(device)};
 }
 
 }  // namespace
@@ -70,6 +70,10 @@ void AddDeviceOption(CLI::App& command, DeviceChoice& choice) {
                                   "cuda or hip, with a number as in cuda:1")
                    : "";
       });
+  command.add_flag("--p2p", choice.peer,
+                   "Plans of several ranks on GPUs: let the cards read each "
+                   "other's memory. Off, data goes through the host's: the "
+                   "direct path has hung whole machines");
 }
 
 absl::StatusOr<OpenedDevice> OpenDevice(const DeviceChoice& choice,
@@ -93,7 +97,9 @@ absl::StatusOr<OpenedDevice> OpenDevice(const DeviceChoice& choice,
         plan.plan().source()->size() > 0) {
       status = absl::OkStatus();
     }
-    if (status.ok()) return OpenedDevice{*std::move(device), true};
+    if (status.ok()) {
+      return OpenedDevice{*std::move(device), true, name, ordinal};
+    }
     absl::StrAppend(&reasons, "\n", status.message());
   }
   if (kind == "auto") return OpenHost(choice.threads);

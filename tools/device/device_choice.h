@@ -22,14 +22,17 @@ namespace tools {
 struct DeviceChoice {
   std::string name = "auto";  // auto, host, gpu, cuda, hip; gpu:1 is the second
   int threads = 0;            // of the host's device
+  bool peer = false;          // GPUs of several ranks: the direct path is on
 };
 
-// Adds --device; what breaks its syntax is refused there.
+// Adds --device, what breaks the syntax of which is refused there, and --p2p.
 void AddDeviceOption(CLI::App& command, DeviceChoice& choice);
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
   bool gpu = false;
+  std::string kind = "host";  // or cuda, hip
+  int ordinal = 0;            // of a GPU
 };
 
 // The device for a plan. auto takes a GPU that the plan has code for, or else

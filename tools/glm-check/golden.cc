@@ -1,16 +1,15 @@
 // glm-check golden
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "runtime/base/status_macros.h"
-#include "tools/device/device_choice.h"
+#include "tools/device/open_runner.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/golden_check.h"
 
@@ -97,16 +96,17 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
   GLM_ASSIGN_OR_RETURN(const std::vector<GoldenCase> golden,
                        ReadGolden(flags.golden));
-  GLM_ASSIGN_OR_RETURN(const tools::OpenedDevice opened,
-                       tools::OpenDevice(flags.device, *plan));
-  Device& device = *opened.device;
-  if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
+  GLM_ASSIGN_OR_RETURN(const tools::RankDevices devices,
+                       tools::OpenDevices(flags.device, {}, *plan));
+  if (devices.gpu) {
+    std::fprintf(stderr, "device: %s\n", devices.Describe().c_str());
+  }
   ExecutorOptions options;
   options.weights_dirs = flags.weights;
-  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, device, options));
+  GLM_ASSIGN_OR_RETURN(auto runner, tools::OpenRunner(plan, devices, options));
   GLM_ASSIGN_OR_RETURN(
       const GoldenVerdict verdict,
-      CheckGolden(*executor, golden, flags.golden, flags.bounds));
+      CheckGolden(*runner, golden, flags.golden, flags.bounds));
   if (flags.json) {
     PrintJson(verdict);
   } else {

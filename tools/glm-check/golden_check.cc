@@ -154,7 +154,7 @@ const TensorResult* GoldenVerdict::Worst() const {
   return worst;
 }
 
-absl::StatusOr<GoldenVerdict> CheckGolden(Executor& executor,
+absl::StatusOr<GoldenVerdict> CheckGolden(ObservableRunner& executor,
                                           const std::vector<GoldenCase>& golden,
                                           const std::string& path,
                                           const GoldenBounds& bounds) {

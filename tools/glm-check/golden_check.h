@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 #include "tools/glm-check/comparison.h"
 #include "tools/glm-check/golden_file.h"
 
@@ -44,7 +44,7 @@ struct GoldenVerdict {
 //
 // Errors: those of steps and of reading the baseline; kInvalidArgument when the
 // file is not of this model or holds nothing to compare.
-absl::StatusOr<GoldenVerdict> CheckGolden(Executor& executor,
+absl::StatusOr<GoldenVerdict> CheckGolden(ObservableRunner& executor,
                                           const std::vector<GoldenCase>& golden,
                                           const std::string& path,
                                           const GoldenBounds& bounds);

@@ -1,5 +1,6 @@
 // glm-check ops
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -7,11 +8,9 @@
 #include <optional>
 #include <random>
 
-#include <CLI/CLI.hpp>
-
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
-#include "tools/device/device_choice.h"
+#include "tools/device/open_runner.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/launch_check.h"
 
@@ -22,6 +21,7 @@ struct Flags {
   std::string plan;
   std::vector<std::string> weights;
   tools::DeviceChoice device;
+  tools::RankChoice rank;
   int64_t steps = 2;
   uint64_t seed = 1;
   std::optional<uint64_t> synthetic;  // seed
@@ -113,11 +113,18 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
 
 absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
-  GLM_ASSIGN_OR_RETURN(const tools::OpenedDevice opened,
-                       tools::OpenDevice(flags.device, *plan));
-  Device& device = *opened.device;
-  if (opened.gpu) std::fprintf(stderr, "device: %s\n", device.Describe().c_str());
+  // Of several ranks one runs alone: its launches are what is checked.
+  tools::RankChoice rank = flags.rank;
+  if (rank.ranks == 0 && plan->plan().ranks() > 1) {
+    rank.ranks = plan->plan().ranks();
+  }
+  GLM_ASSIGN_OR_RETURN(const tools::RankDevices devices,
+                       tools::OpenDevices(flags.device, rank, *plan));
+  if (devices.gpu || devices.simulated != nullptr) {
+    std::fprintf(stderr, "device: %s\n", devices.Describe().c_str());
+  }
   ExecutorOptions options;
+  options.collective = devices.simulated.get();
   options.weights_dirs = flags.weights;
   if (flags.synthetic) {
     options.synthetic = {*flags.synthetic, flags.synthetic_experts};
@@ -125,7 +132,8 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   for (const plan::Entry* entry : *plan->plan().entries()) {
     options.slots = std::max(options.slots, entry->sequences());
   }
-  GLM_ASSIGN_OR_RETURN(auto executor, Executor::Create(plan, device, options));
+  GLM_ASSIGN_OR_RETURN(auto executor,
+                       Executor::Create(plan, devices.first(), options));
   std::map<std::string, OpRow> ops;
   for (uint32_t entry = 0; entry < executor->entries().size(); ++entry) {
     GLM_RETURN_IF_ERROR(CheckEntry(*executor, entry, flags, ops));
@@ -155,6 +163,7 @@ void AddOps(CLI::App& app, int& result) {
                   "Folder to look for weight files in first; repeatable")
       ->allow_extra_args(false);
   tools::AddDeviceOption(*cmd, flags->device);
+  tools::AddSimulateRankOption(*cmd, flags->rank);
   cmd->add_option("--steps", flags->steps, "Steps of each entry (default 2)")
       ->check(CLI::Range(1, 1000));
   cmd->add_option("--seed", flags->seed, "Seed of the random tokens (default 1)");
@@ -168,8 +177,12 @@ void AddOps(CLI::App& app, int& result) {
       ->check(CLI::Range(1, 1 << 20))
       ->needs(synthetic);
   cmd->add_flag("-v,--verbose", flags->verbose, "Print every launch");
-  cmd->footer("Each launch gets the inputs that the plan gave it; bounds are those of\n"
-              "docs/spec/numerics.md. Exit code 0 when all are within.");
+  cmd->footer(
+      "Each launch gets the inputs that the plan gave it; bounds are those of\n"
+      "docs/spec/numerics.md. Of a plan of several ranks the launches of one "
+      "are\n"
+      "checked, 0/N unless --simulate-rank says another; collectives are not.\n"
+      "Exit code 0 when all are within.");
   cmd->callback([flags, &result] {
     const absl::StatusOr<bool> pass = Run(*flags);
     if (!pass.ok()) {

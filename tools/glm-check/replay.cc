@@ -15,7 +15,7 @@ namespace {
 // One sequence in slot 0, step after step.
 class Sequence {
  public:
-  Sequence(Executor& executor, uint32_t prefill, uint32_t decode)
+  Sequence(ObservableRunner& executor, uint32_t prefill, uint32_t decode)
       : executor_(executor), prefill_(prefill), decode_(decode) {}
 
   // Runs `ids`, at most the entry's tokens, and appends the rows of positions
@@ -109,13 +109,14 @@ class Sequence {
     return absl::OkStatus();
   }
 
-  Executor& executor_;
+  ObservableRunner& executor_;
   uint32_t prefill_;
   uint32_t decode_;
   int64_t position_ = 0;
 };
 
-std::optional<uint32_t> FindEntry(const Executor& executor, bool prefill) {
+std::optional<uint32_t> FindEntry(const ObservableRunner& executor,
+                                  bool prefill) {
   const std::vector<EntryInfo>& entries = executor.entries();
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (entries[i].prefill == prefill && entries[i].sequences == 1 &&
@@ -128,7 +129,7 @@ std::optional<uint32_t> FindEntry(const Executor& executor, bool prefill) {
 
 }  // namespace
 
-absl::StatusOr<Replay> RunTokens(Executor& executor,
+absl::StatusOr<Replay> RunTokens(ObservableRunner& executor,
                                  const std::vector<int32_t>& prompt,
                                  const std::vector<int32_t>& fed,
                                  int64_t positions) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 
 namespace glm::check {
 
@@ -28,7 +28,7 @@ struct Replay {
 
 // Feeds `prompt` in prefill steps, then `fed` one by one. Keeps the last
 // `positions` positions of the prompt. Uses slot 0.
-absl::StatusOr<Replay> RunTokens(Executor& executor,
+absl::StatusOr<Replay> RunTokens(ObservableRunner& executor,
                                  const std::vector<int32_t>& prompt,
                                  const std::vector<int32_t>& fed,
                                  int64_t positions);

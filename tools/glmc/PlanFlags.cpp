@@ -74,9 +74,18 @@ void PlanFlags::add(CLI::App &cmd) {
       ->group(kGroup);
   cmd.add_flag("--dense-head", denseHead, "With --dense: quantise lm_head too")
       ->group(kGroup);
+  cmd.add_option("--experts", experts,
+                 "resident (default): all routed experts lie on the device; paged: those "
+                 "in use do, and steps fetch the others from the host's memory or disk")
+      ->check(CLI::IsMember({"resident", "paged"}))
+      ->group(kGroup);
   cmd.add_option("--max-context", maxContext,
                  "Tokens a sequence may hold (default, also for 0: the model's own, at "
                  "most 131072)")
+      ->group(kGroup);
+  cmd.add_option("--tp", ranks,
+                 "Devices that divide every matrix among them (default 1): heads, the "
+                 "inner columns of feed-forward layers and the vocabulary must divide")
       ->group(kGroup);
 }
 
@@ -86,11 +95,13 @@ llvm::Error PlanFlags::apply(driver::DriverOptions &o) const {
   o.fuse = fuse == "on";
   o.prefillChunk = prefillChunk;
   o.maxContext = maxContext;
+  o.ranks = ranks;
   using glm53::DenseForm;
   o.dense = dense == "int8"   ? DenseForm::Int8
             : dense == "int4" ? DenseForm::Int4
                               : DenseForm::AsStored;
   o.denseHead = denseHead;
+  o.pagedExperts = experts == "paged";
   if (denseHead && o.dense == DenseForm::AsStored)
     return usageError("--dense-head goes with --dense=int8 or --dense=int4");
   if (llvm::Error e = numbers("--batch", batches, o.batches))

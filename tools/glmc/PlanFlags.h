@@ -23,9 +23,10 @@ struct PlanFlags {
   /// The options' group in --help.
   static constexpr const char *kGroup = "Plan";
 
-  std::string math = "bf16", fuse = "on", batches = "1", verify, dense = "bf16";
+  std::string math = "bf16", fuse = "on", batches = "1", verify, dense = "bf16",
+              experts = "resident";
   bool denseHead = false;
-  int64_t prefillChunk = 256, maxContext = 0;
+  int64_t prefillChunk = 256, maxContext = 0, ranks = 1;
 
   /// Adds the options to `cmd`, which must not outlive this.
   void add(CLI::App &cmd);

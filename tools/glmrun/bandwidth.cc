@@ -33,15 +33,25 @@ double MeasureReadBandwidth(int threads) {
   return sink.load() == 3 * kWords ? best : 0;
 }
 
-absl::StatusOr<double> MeasureCopyBandwidth(Device& device) {
-  constexpr uint64_t kMost = uint64_t{256} << 20, kLeast = uint64_t{16} << 20;
+namespace {
+
+// The median of copies of `most` bytes, or of half, a quarter... where there is
+// no room for `ranges` of them, from memory of kind `source`: seconds and bytes
+// of one. Bytes are 0 where even 16 MiB do not fit.
+struct TimedCopy {
+  double seconds = 0;
+  uint64_t bytes = 0;
+};
+absl::StatusOr<TimedCopy> TimeCopies(Device& device, MemoryKind source,
+                                     uint64_t most) {
+  constexpr uint64_t kLeast = uint64_t{16} << 20;
   constexpr int kCopies = 21;
+  const uint64_t ranges = source == MemoryKind::kDevice ? 2 : 1;
   const uint64_t available = device.AvailableBytes();
-  uint64_t bytes = kMost;
-  while (2 * bytes > available && bytes >= kLeast) bytes /= 2;
-  if (bytes < kLeast) return 0;
-  GLM_ASSIGN_OR_RETURN(auto from,
-                       device.Allocate(bytes, MemoryKind::kDevice, "copies"));
+  uint64_t bytes = most;
+  while (ranges * bytes > available && bytes >= kLeast) bytes /= 2;
+  if (bytes < kLeast) return TimedCopy{};
+  GLM_ASSIGN_OR_RETURN(auto from, device.Allocate(bytes, source, "copies"));
   GLM_ASSIGN_OR_RETURN(auto to,
                        device.Allocate(bytes, MemoryKind::kDevice, "copies"));
   GLM_ASSIGN_OR_RETURN(auto queue, device.CreateQueue());
@@ -65,8 +75,29 @@ absl::StatusOr<double> MeasureCopyBandwidth(Device& device) {
   }
   std::nth_element(seconds.begin(), seconds.begin() + kCopies / 2,
                    seconds.end());
-  const double median = seconds[kCopies / 2];
-  return median > 0 ? 2 * static_cast<double>(bytes) / median : 0;
+  return TimedCopy{seconds[kCopies / 2], bytes};
+}
+
+double Rate(const TimedCopy& copy, double times) {
+  return copy.seconds > 0
+             ? times * static_cast<double>(copy.bytes) / copy.seconds
+             : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<double> MeasureCopyBandwidth(Device& device) {
+  GLM_ASSIGN_OR_RETURN(
+      const TimedCopy copy,
+      TimeCopies(device, MemoryKind::kDevice, uint64_t{256} << 20));
+  return Rate(copy, 2);
+}
+
+absl::StatusOr<double> MeasureLinkBandwidth(Device& device) {
+  GLM_ASSIGN_OR_RETURN(
+      const TimedCopy copy,
+      TimeCopies(device, MemoryKind::kShared, uint64_t{64} << 20));
+  return Rate(copy, 1);
 }
 
 }  // namespace glm::tools

@@ -17,6 +17,10 @@ double MeasureReadBandwidth(int threads);
 // for two such ranges. 0: not even 16 MiB are free.
 absl::StatusOr<double> MeasureCopyBandwidth(Device& device);
 
+// Bytes a second of copies from memory of the host to that of `device`, median
+// of 21 copies of 64 MiB; of less, and 0, as above.
+absl::StatusOr<double> MeasureLinkBandwidth(Device& device);
+
 }  // namespace glm::tools
 
 #endif  // GLM_TOOLS_GLMRUN_BANDWIDTH_H_

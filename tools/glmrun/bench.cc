@@ -16,6 +16,8 @@
 #include "runtime/plan/plan_generated.h"
 #include "tools/glmrun/bandwidth.h"
 #include "tools/glmrun/command.h"
+#include "tools/glmrun/expert_bench.h"
+#include "tools/glmrun/expert_report.h"
 #include "tools/glmrun/measure.h"
 #include "tools/glmrun/prediction.h"
 #include "tools/glmrun/profile.h"
@@ -30,6 +32,7 @@ struct Options {
   SessionOptions session;
   MeasureOptions measure;
   std::string prediction;
+  ExpertBenchOptions experts;
   bool synthetic = false;
   uint64_t synthetic_seed = 1;
   uint32_t synthetic_experts = 0;
@@ -63,6 +66,7 @@ struct Results {
   double bandwidth = 0;                // bytes a second; 0: not measured
   const char* bandwidth_of = "";       // what was measured
   std::optional<Prediction> prediction;
+  std::optional<ExpertReport> experts;  // of a plan that pages them
 
   double BytesPerSecond() const {
     return step.median > 0 ? static_cast<double>(bytes) / step.median : 0;
@@ -91,7 +95,8 @@ nlohmann::ordered_json ToJson(const std::vector<KernelProfile>& kernels) {
 nlohmann::ordered_json ToJson(const Options& options, const Session& session,
                               const Results& r) {
   nlohmann::ordered_json json;
-  json["device"] = session.device->Describe();
+  json["device"] = session.devices.Describe();
+  json["ranks"] = session.plan->plan().ranks();
   json["entry"] = r.entry.name;
   json["batch"] = options.measure.batch;
   json["context"] = r.measured.context;
@@ -120,12 +125,13 @@ nlohmann::ordered_json ToJson(const Options& options, const Session& session,
         {"floor_us", 1e6 * r.prediction->floor_seconds},
         {"measured_to_predicted", r.step.median / r.prediction->seconds}};
   }
+  if (r.experts) json["experts"] = r.experts->ToJson();
   return json;
 }
 
 void PrintText(const Options& options, const Session& session,
                const Results& r) {
-  std::printf("device     %s", session.device->Describe().c_str());
+  std::printf("device     %s", session.devices.Describe().c_str());
   if (r.bandwidth > 0) {
     std::printf(", %s %.2f GB/s", r.bandwidth_of, 1e-9 * r.bandwidth);
   }
@@ -164,13 +170,14 @@ void PrintText(const Options& options, const Session& session,
         1e6 * r.prediction->floor_seconds,
         r.step.median / r.prediction->seconds);
   }
+  if (r.experts) std::printf("%s", r.experts->ToText().c_str());
 }
 
 absl::Status MeasureBandwidth(const Options& options, const Session& session,
                               Results& results) {
-  if (session.gpu) {
+  if (session.devices.gpu) {
     GLM_ASSIGN_OR_RETURN(results.bandwidth,
-                         MeasureCopyBandwidth(*session.device));
+                         MeasureCopyBandwidth(session.devices.first()));
     results.bandwidth_of = "copies";
   } else {
     results.bandwidth = MeasureReadBandwidth(options.session.device.threads);
@@ -181,7 +188,7 @@ absl::Status MeasureBandwidth(const Options& options, const Session& session,
 
 absl::StatusOr<Results> RunAll(const Options& options, Session& session,
                                const Interrupts& interrupts) {
-  Executor& executor = *session.executor;
+  ObservableRunner& executor = *session.executor;
   Results results;
   // What can be refused is refused before anything is measured.
   GLM_ASSIGN_OR_RETURN(const uint32_t decode,
@@ -194,7 +201,18 @@ absl::StatusOr<Results> RunAll(const Options& options, Session& session,
   MeasureOptions measure = options.measure;
   measure.seed = options.synthetic_seed;
   measure.cancel = interrupts.flag();
+  ExpertReport experts;
+  GLM_RETURN_IF_ERROR(
+      WatchExperts(options.experts, executor.paging(), measure, experts));
   GLM_ASSIGN_OR_RETURN(results.measured, Measure(executor, measure));
+  if (!executor.paging().empty()) {
+    for (const double seconds : results.measured.decode) {
+      experts.seconds += seconds;
+    }
+    GLM_ASSIGN_OR_RETURN(experts.link_bytes_per_second,
+                         MeasureLinkBandwidth(session.devices.first()));
+    results.experts = std::move(experts);
+  }
   if (!results.measured.prefill.empty()) {
     results.prefill = RateOf(measure.prompt_tokens, results.measured.prefill);
   }
@@ -223,7 +241,7 @@ absl::Status Bench(const Options& options) {
   nlohmann::ordered_json json = ToJson(options, *session, results);
   if (!options.json) PrintText(options, *session, results);
 
-  Executor& executor = *session->executor;
+  ObservableRunner& executor = *session->executor;
   for (uint32_t i = 0; options.profile && i < executor.entries().size(); ++i) {
     const EntryInfo& entry = executor.entries()[i];
     if (entry.sequences != 1 || entry.tokens > executor.model().max_context) {
@@ -262,11 +280,16 @@ void AddBench(CLI::App& app, Run& run) {
       "  glmrun bench sizes.glmplan --synthetic --context 100000 --batch 4\n"
       "  glmc explain sizes.glmplan --machine h200 --json > said.json\n"
       "  glmrun bench sizes.glmplan --synthetic --prediction said.json\n"
+      "  glmrun bench paged.glmplan --synthetic --synthetic-experts 8 "
+      "--context 1000 \\\n"
+      "      --expert-slots 2383 --hit-rate 0.6\n"
+      "  glmrun bench two.glmplan --synthetic --simulate-rank 0/2\n"
       "\n"
       "Rates are medians: of --repeat prefills, and of --decode-tokens steps.\n"
       "Bytes of a step are what the plan says, at the context it was run "
       "with.\n");
   AddSessionOptions(*command, options->session);
+  AddSimulateRankOption(*command, options->session.simulate);
   MeasureOptions& measure = options->measure;
   auto* prompt = command
                      ->add_option("--prompt-tokens", measure.prompt_tokens,
@@ -288,6 +311,7 @@ void AddBench(CLI::App& app, Run& run) {
                    "Sequences of a decode step; the plan must have such a step")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
+  AddExpertBenchOptions(*command, options->experts);
   command
       ->add_option("--prediction", options->prediction,
                    "What `glmc explain --json` said of this plan, to stand "

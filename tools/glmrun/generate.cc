@@ -18,6 +18,7 @@
 #include "runtime/text/detokenizer.h"
 #include "runtime/text/reasoning_splitter.h"
 #include "tools/glmrun/command.h"
+#include "tools/glmrun/expert_options.h"
 #include "tools/glmrun/routing_recorder.h"
 #include "tools/glmrun/session.h"
 #include "tools/glmrun/terminal.h"
@@ -206,6 +207,10 @@ absl::Status Generate(const Options& options) {
                  static_cast<unsigned long long>(generation.sampling.seed));
   }
   std::fputs("\n", stderr);
+  if (const auto paging = session->executor->paging(); !paging.empty()) {
+    GLM_ASSIGN_OR_RETURN(const std::string experts, ExpertSummary(*paging[0]));
+    std::fprintf(stderr, "%s\n", experts.c_str());
+  }
   if (recorder) {
     std::fprintf(stderr, "%s: %llu steps of %u MoE layers, for glm-cachesim\n",
                  options.routing_trace.c_str(),

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "runtime/plan/test_paged_plan.h"
 #include "runtime/plan/test_plan.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
@@ -259,6 +260,98 @@ TEST_F(GlmrunTest, BenchOfABatchNeedsAStepOfIt) {
   EXPECT_THAT(run.output,
               HasSubstr("no decode step of 3 sequences, only of 1"));
   EXPECT_THAT(run.output, HasSubstr("--batch 3"));
+}
+
+// The toy plan whose experts are paged: 16 rows of 8 KiB.
+class PagedGlmrunTest : public GlmrunTest {
+ protected:
+  void SetUp() override {
+    GlmrunTest::SetUp();
+    const std::string weights = folder_ + "/paged.bin";
+    plan::WriteBytes(weights, plan::PagedWeightBytes(false));
+    plan_ = plan::MakePagedToyPlan(false, "paged.bin");
+    plan_.weight_files[0]->fingerprint = *FingerprintFile(weights);
+    plan_.entries.resize(1);
+    plan::CodeObjectT& object = plan::Add(plan_.code_objects);
+    object.target = "host";
+    object.isa = "x86-64";
+    WritePlan();
+  }
+  std::string Bench(const std::string& options) const {
+    return "bench " + plan() + " --threads 1 --expert-policy lru " + options;
+  }
+};
+
+TEST_F(PagedGlmrunTest, BenchDecodesAtAHitRate) {
+  const Outcome run =
+      Run(Bench("--synthetic --context 9 --decode-tokens 50 --expert-slots 9 "
+                "--hit-rate 0.6 --check-rows --json"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  const auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << run.output;
+  const auto& experts = json["experts"];
+  EXPECT_EQ(experts["steps"], 50);
+  EXPECT_EQ(experts["accesses"], 200);
+  EXPECT_EQ(experts["slots"], 9);
+  EXPECT_NEAR(experts["hit_rate"], 0.6, 0.01);
+  EXPECT_EQ(experts["hit_rate"], experts["simulated_hit_rate"])
+      << "the kernels do what the simulator does";
+  EXPECT_EQ(experts["bytes_pinned"],
+            experts["misses"].get<uint64_t>() * plan::kPagedRowBytes);
+  EXPECT_GT(experts["link"]["bytes_per_second"], 0);
+  EXPECT_EQ(experts["layers"].size(), 2u);
+  EXPECT_EQ(experts["rows_checked"], true);
+}
+
+TEST_F(PagedGlmrunTest, BenchPrintsWhatExpertsCost) {
+  // 72 KiB hold the staging ring and its bell, and no row.
+  const Outcome run =
+      Run(Bench("--prompt-tokens 1 --repeat 1 --decode-tokens 20 "
+                "--expert-slots 32KiB --host-memory 72KiB --host-sampling"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  for (const char* text : {"4 slots     of 16 rows, policy lru", " hits ",
+                           "link ", "files ", "  layer "}) {
+    EXPECT_THAT(run.output, HasSubstr(text));
+  }
+}
+
+TEST_F(PagedGlmrunTest, GenerateSaysHowExpertsDid) {
+  const Outcome run =
+      Run("generate " + plan() +
+              " --prompt-ids 3 --greedy --ignore-eos --max-tokens 4 "
+              "--expert-policy lru -v",
+          /*errors=*/true);
+  EXPECT_EQ(run.code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("expert slots"));
+  EXPECT_THAT(run.output, HasSubstr("accesses were in a slot"));
+}
+
+TEST_F(PagedGlmrunTest, WhatCannotWorkIsRefused) {
+  const std::string paged = plan();
+  Outcome run = Run(Bench("--expert-slots 1"), /*errors=*/true);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.output, HasSubstr("give it 2 slots or more"));
+  EXPECT_THAT(run.output, HasSubstr("--expert-slots"));
+  run = Run(Bench("--host-memory 4KiB"), /*errors=*/true);
+  EXPECT_THAT(run.output, HasSubstr("raise --host-memory"));
+  run = Run("bench " + paged + " --expert-policy best", /*errors=*/true);
+  EXPECT_EQ(run.code, 2);
+  run = Run("bench " + paged + " --expert-slots none", /*errors=*/true);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.output, HasSubstr("neither a number of slots"));
+  run = Run(Bench("--hit-rate 0.5 --synthetic --context 9"), /*errors=*/true);
+  EXPECT_EQ(run.code, 1) << "all experts have a slot";
+  EXPECT_THAT(run.output, HasSubstr("the nearest is 1"));
+}
+
+TEST_F(GlmrunTest, ExpertOptionsOfAPlanWithoutPagingAreRefused) {
+  Outcome run = Run("bench " + plan() + " --expert-slots 100", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--experts paged"));
+  run = Run("bench " + plan() + " --synthetic --context 9 --hit-rate 0.5",
+            /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--experts paged"));
 }
 
 }  // namespace

@@ -36,6 +36,12 @@ void PrintModel(const plan::Plan& plan) {
   }
   std::printf("compiled     by %s, math %s, fusion %s\n", Text(plan.producer()),
               Text(plan.math()), Text(plan.fuse()));
+  if (plan.ranks() > 1) {
+    std::printf(
+        "ranks        %u, each on a device of its own; what follows is "
+        "of one\n",
+        plan.ranks());
+  }
   if (const plan::Generation* generation = plan.generation()) {
     std::printf("sampling     temperature %g, top_p %g, stop ids",
                 generation->temperature(), generation->top_p());
@@ -58,9 +64,10 @@ void PrintModel(const plan::Plan& plan) {
                   ? "none"
                   : FormatBytes(tokenizer->size()).c_str());
   if (plan::WeightWithoutData(plan) != nullptr) {
-    std::printf("weights      none: compiled with --weights none; of the "
-                "commands that run plans,\n             bench --synthetic alone "
-                "takes it\n");
+    std::printf(
+        "weights      none: compiled with --weights none; of the "
+        "commands that run plans,\n             bench --synthetic alone "
+        "takes it\n");
   }
   if (plan.weight_files() != nullptr) {
     for (const plan::WeightFile* file : *plan.weight_files()) {
@@ -89,9 +96,14 @@ void PrintGroup(const plan::Plan& plan, const plan::Entry& entry,
   std::printf("%6u %s\n", range.first,
               Text(plan.kernels()->Get(range.group->kernel())->name()));
   uint32_t next = range.first;
-  for (const plan::Chain* chain : *range.group->chains()) {
-    std::printf("       phase %u, %u x %u blocks\n", chain->phase(), chain->rows(),
-                chain->columns());
+  for (uint32_t c = 0; c < range.group->chains()->size(); ++c) {
+    const plan::Chain* chain = range.group->chains()->Get(c);
+    const auto* slack = range.group->slack();
+    std::printf("       phase %u", chain->phase());
+    if (slack != nullptr && slack->size() > 0 && slack->Get(c) > 0) {
+      std::printf(" to %u", chain->phase() + slack->Get(c));
+    }
+    std::printf(", %u x %u blocks\n", chain->rows(), chain->columns());
     for (uint32_t i = 0; i < chain->launches(); ++i) {
       const plan::Launch& launch = *entry.launches()->Get(next++);
       std::printf("         %-54s %s\n",

@@ -13,9 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Steps before those that count.
-constexpr uint32_t kWarmUp = 3;
-
 double Seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -52,10 +49,14 @@ bool Cancelled(const MeasureOptions& options) {
   return options.cancel != nullptr && options.cancel->load();
 }
 
+absl::Status Tell(const std::function<absl::Status()>& listener) {
+  return listener ? listener() : absl::OkStatus();
+}
+
 absl::Status Interrupted() { return absl::CancelledError("interrupted"); }
 
 // Fills the slots with the prompt; the token sampled after it goes to `next`.
-absl::Status Prefill(Executor& executor, const MeasureOptions& options,
+absl::Status Prefill(ObservableRunner& executor, const MeasureOptions& options,
                      std::vector<int32_t>& next, std::vector<double>& seconds) {
   const auto prompt = MakePrompt(options.prompt_tokens, executor.model().vocab);
   GenerateOptions generation;
@@ -85,6 +86,7 @@ class DecodeInputs {
  public:
   explicit DecodeInputs(const MeasureOptions& options)
       : moves_(options.context == 0),
+        warm_up_(options.warm_up),
         position_(moves_ ? options.prompt_tokens : options.context - 1) {
     for (uint32_t slot = 0; slot < options.batch; ++slot) {
       sequences_.push_back({slot, position_, 1});
@@ -99,24 +101,26 @@ class DecodeInputs {
 
   // Goes on to the step after number `i`; those that warm up repeat the first.
   void Next(uint32_t i) {
-    if (!moves_ || i < kWarmUp) return;
+    if (!moves_ || i < warm_up_) return;
     ++position_;
     for (SequenceStep& sequence : sequences_) sequence.position = position_;
   }
 
  private:
   bool moves_;
+  uint32_t warm_up_;
   uint32_t position_;
   std::vector<SequenceStep> sequences_;
   std::vector<int32_t> rows_;
 };
 
-absl::Status Decode(Executor& executor, const MeasureOptions& options,
+absl::Status Decode(ObservableRunner& executor, const MeasureOptions& options,
                     std::vector<int32_t> next, Measurement& result) {
   GLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create({.temperature = 0}));
   DecodeInputs inputs(options);
-  for (uint32_t i = 0; i < kWarmUp + options.decode_steps; ++i) {
+  for (uint32_t i = 0; i < options.warm_up + options.decode_steps; ++i) {
     if (Cancelled(options)) return Interrupted();
+    if (i == options.warm_up) GLM_RETURN_IF_ERROR(Tell(options.on_warm));
     const auto begin = Clock::now();
     GLM_RETURN_IF_ERROR(executor.Step(result.entry, inputs.With(next)));
     const auto stepped = Clock::now();
@@ -127,7 +131,7 @@ absl::Status Decode(Executor& executor, const MeasureOptions& options,
     const auto end = Clock::now();
     result.context = inputs.position() + 1;
     inputs.Next(i);
-    if (i < kWarmUp) continue;
+    if (i < options.warm_up) continue;
     result.decode.push_back(Seconds(end - begin));
     result.sampling.push_back(Seconds(end - stepped));
   }
@@ -135,14 +139,15 @@ absl::Status Decode(Executor& executor, const MeasureOptions& options,
 }
 
 // One step is under way while the tokens of the one before are taken.
-absl::Status DecodeAhead(Executor& executor, const MeasureOptions& options,
+absl::Status DecodeAhead(ObservableRunner& executor,
+                         const MeasureOptions& options,
                          const std::vector<int32_t>& first,
                          Measurement& result) {
   for (uint32_t slot = 0; slot < options.batch; ++slot) {
     GLM_RETURN_IF_ERROR(executor.BeginSampling(slot, {.temperature = 0}, {}));
   }
   DecodeInputs inputs(options);
-  const uint32_t steps = kWarmUp + options.decode_steps;
+  const uint32_t steps = options.warm_up + options.decode_steps;
   GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With(first)));
   auto before = Clock::now();
   for (uint32_t i = 0; i < steps; ++i) {
@@ -150,14 +155,21 @@ absl::Status DecodeAhead(Executor& executor, const MeasureOptions& options,
     result.context = inputs.position() + 1;
     inputs.Next(i);
     const bool last = i + 1 == steps;
-    if (!last && executor.RunsAhead()) {
+    // What listens wants no step under way.
+    const bool warm = i + 1 == options.warm_up && options.on_warm != nullptr;
+    const bool ahead = executor.RunsAhead() && !warm;
+    if (!last && ahead) {
       GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With({})));
     }
     GLM_RETURN_IF_ERROR(executor.Take().status());
     const auto now = Clock::now();
-    if (i >= kWarmUp) result.decode.push_back(Seconds(now - before));
+    if (i >= options.warm_up) result.decode.push_back(Seconds(now - before));
     before = now;
-    if (!last && !executor.RunsAhead()) {
+    if (warm) {
+      GLM_RETURN_IF_ERROR(Tell(options.on_warm));
+      before = Clock::now();
+    }
+    if (!last && !ahead) {
       GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With({})));
     }
   }
@@ -166,7 +178,7 @@ absl::Status DecodeAhead(Executor& executor, const MeasureOptions& options,
 
 }  // namespace
 
-absl::StatusOr<uint32_t> FindDecodeEntry(const Executor& executor,
+absl::StatusOr<uint32_t> FindDecodeEntry(const ObservableRunner& executor,
                                          uint32_t batch) {
   std::string others;
   for (uint32_t i = 0; i < executor.entries().size(); ++i) {
@@ -180,7 +192,7 @@ absl::StatusOr<uint32_t> FindDecodeEntry(const Executor& executor,
       others.empty() ? "none" : others, "; compile it with --batch ", batch));
 }
 
-absl::StatusOr<Measurement> Measure(Executor& executor,
+absl::StatusOr<Measurement> Measure(ObservableRunner& executor,
                                     const MeasureOptions& options) {
   GLM_RETURN_IF_ERROR(CheckLengths(options, executor.model()));
   Measurement result;
@@ -193,8 +205,10 @@ absl::StatusOr<Measurement> Measure(Executor& executor,
   }
 
   const bool on_device = !options.on_host && executor.Samples(result.entry);
+  GLM_RETURN_IF_ERROR(Tell(options.on_decode));
   GLM_RETURN_IF_ERROR(on_device ? DecodeAhead(executor, options, next, result)
                                 : Decode(executor, options, next, result));
+  GLM_RETURN_IF_ERROR(Tell(options.on_done));
   return result;
 }
 

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 
 namespace glm::tools {
 
@@ -25,6 +27,13 @@ struct MeasureOptions {
 
   bool on_host = false;  // sample there even if the device can
 
+  uint32_t warm_up = 3;  // decode steps before those that count
+  // Called before the first of those steps, before the first step that counts
+  // and after the last, when no step runs; an error ends the measurement.
+  std::function<absl::Status()> on_decode = {};
+  std::function<absl::Status()> on_warm = {};
+  std::function<absl::Status()> on_done = {};
+
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -40,12 +49,12 @@ struct Measurement {
 
 // The entry that decodes one token of `batch` sequences.
 // Errors: kFailedPrecondition naming those that there are.
-absl::StatusOr<uint32_t> FindDecodeEntry(const Executor& executor,
+absl::StatusOr<uint32_t> FindDecodeEntry(const ObservableRunner& executor,
                                          uint32_t batch);
 
 // The executor has at least `batch` slots.
 // Errors: kOutOfRange when the context is too short; kCancelled; those of Step.
-absl::StatusOr<Measurement> Measure(Executor& executor,
+absl::StatusOr<Measurement> Measure(ObservableRunner& executor,
                                     const MeasureOptions& options);
 
 }  // namespace glm::tools

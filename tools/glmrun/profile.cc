@@ -36,10 +36,9 @@ std::string GroupLabel(const plan::Plan& plan, const plan::Entry& entry,
 
 }  // namespace
 
-absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
-                                                        uint32_t entry,
-                                                        uint32_t position,
-                                                        uint32_t repeat) {
+absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(
+    ObservableRunner& executor, uint32_t entry, uint32_t position,
+    uint32_t repeat) {
   const EntryInfo& info = executor.entries()[entry];
   const std::vector<int32_t> ids(info.tokens, 1);
   std::vector<int32_t> rows(info.logit_rows, -1);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 
 namespace glm::tools {
 
@@ -22,10 +22,9 @@ struct KernelProfile {
 
 // Times `repeat` steps of entry `entry` for the sequence in slot 0, whose state
 // holds `position` tokens; every step starts at that position. Sorted by time.
-absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(Executor& executor,
-                                                        uint32_t entry,
-                                                        uint32_t position,
-                                                        uint32_t repeat);
+absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(
+    ObservableRunner& executor, uint32_t entry, uint32_t position,
+    uint32_t repeat);
 
 // A table for people. Rows faster than `bandwidth` (bytes a second, 0: not
 // known) are marked: their data came from a cache, or the plan counts bytes

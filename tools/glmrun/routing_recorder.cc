@@ -49,7 +49,7 @@ std::vector<RoutingRecorder::RouterTap> RouterTaps(const plan::Entry& entry,
 }  // namespace
 
 absl::StatusOr<RoutingRecorder> RoutingRecorder::Create(
-    Executor& executor, const std::string& path) {
+    ObservableRunner& executor, const std::string& path) {
   const plan::Plan& plan = executor.plan_file().plan();
   std::map<uint32_t, std::vector<RouterTap>> taps;
   paging::TraceShape shape = {0, plan.model()->experts(),

@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 #include "runtime/paging/trace.h"
 
 namespace glm::tools {
@@ -36,7 +36,7 @@ class RoutingRecorder : public StepRunner {
   // `executor` must outlive the result; `path` is the trace to write.
   // Errors: kFailedPrecondition (a plan without routers, or whose decode step
   // has no taps of them); those of TraceWriter::Create.
-  static absl::StatusOr<RoutingRecorder> Create(Executor& executor,
+  static absl::StatusOr<RoutingRecorder> Create(ObservableRunner& executor,
                                                 const std::string& path);
 
   const ModelInfo& model() const override { return executor_->model(); }
@@ -55,14 +55,14 @@ class RoutingRecorder : public StepRunner {
   absl::Status Finish() { return writer_.Finish(); }
 
  private:
-  RoutingRecorder(Executor& executor, const paging::TraceShape& shape,
+  RoutingRecorder(ObservableRunner& executor, const paging::TraceShape& shape,
                   paging::TraceWriter writer)
       : executor_(&executor), shape_(shape), writer_(std::move(writer)) {}
 
   // The ids in a tap's buffer become the experts of its layer.
   absl::Status Keep(uint32_t entry, uint32_t layer, const RouterTap& tap);
 
-  Executor* executor_;
+  ObservableRunner* executor_;
   paging::TraceShape shape_;
   paging::TraceWriter writer_;
   std::map<uint32_t, std::vector<RouterTap>> taps_;  // by entry

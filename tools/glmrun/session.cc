@@ -10,22 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/glmrun/command.h"
+#include "tools/glmrun/expert_options.h"
 
 namespace glm::tools {
-
-namespace {
-
-// Of a number without a sign, which would wrap around.
-CLI::Validator Digits() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
-        return digit ? "" : "expected a size that begins with a digit";
-      },
-      "");
-}
-
-}  // namespace
 
 void AddSessionOptions(CLI::App& command, SessionOptions& options) {
   command.add_option("plan", options.plan_path, "The .glmplan file")
@@ -49,6 +37,7 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
                   "example 8GiB; default: what is available")
       ->transform(CLI::AsSizeValue(false))
       ->transform(Digits());
+  AddExpertOptions(command, options.experts);
   command.add_flag("--no-weight-check", options.no_weight_check,
                    "Do not compare the weight files' fingerprints");
   command.add_flag("--no-graphs", options.no_graphs,
@@ -150,25 +139,37 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     const SessionOptions& options, const Interrupts& interrupts) {
   auto session = std::make_unique<Session>();
   GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
+  GLM_RETURN_IF_ERROR(CheckExpertOptions(options.experts, *session->plan));
   GLM_ASSIGN_OR_RETURN(session->tokenizer, LoadTokenizer(*session->plan));
-  GLM_ASSIGN_OR_RETURN(OpenedDevice opened,
-                       OpenDevice(options.device, *session->plan));
-  session->device = std::move(opened.device);
-  session->gpu = opened.gpu;
+  GLM_ASSIGN_OR_RETURN(
+      session->devices,
+      OpenDevices(options.device, options.simulate, *session->plan));
+  const RankDevices& devices = session->devices;
   ExecutorOptions executor;
   executor.weights_dirs = options.weights_dirs;
   executor.memory_limit = options.memory_limit;
   executor.check_weights = !options.no_weight_check;
   executor.graphs = !options.no_graphs;
   executor.synthetic = options.synthetic;
+  executor.experts = options.experts;
   executor.slots = options.slots;
   executor.cancel = interrupts.flag();
-  if (options.verbose || session->gpu) {
-    std::fprintf(stderr, "device: %s\n", session->device->Describe().c_str());
+  if (options.verbose || devices.gpu || devices.simulated != nullptr) {
+    std::fprintf(stderr, "device: %s\n", devices.Describe().c_str());
+  }
+  if (devices.gpu && devices.group != nullptr && options.device.peer) {
+    std::fprintf(stderr,
+                 "warning: --p2p lets the cards read each other's memory, "
+                 "which has hung whole machines\n");
   }
   if (options.verbose) {
-    executor.on_memory_plan = [](const MemoryPlan& memory) {
-      std::fprintf(stderr, "memory:\n%s", memory.ToString().c_str());
+    const size_t ranks = devices.devices.size();
+    executor.on_memory_plan = [ranks](const MemoryPlan& memory) {
+      std::fprintf(stderr, "memory%s:\n%s",
+                   ranks == 1
+                       ? ""
+                       : absl::StrCat(" of each of ", ranks, " ranks").c_str(),
+                   memory.ToString().c_str());
     };
   }
   ProgressBar checking("checking weights", uint64_t{1} << 20, " MiB");
@@ -180,10 +181,21 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     checking.Clear();
     loading(done, total);
   };
-  auto created = Executor::Create(session->plan, *session->device, executor);
+  ProgressBar experts("loading experts", uint64_t{1} << 20, " MiB");
+  executor.on_experts_loaded = [&](uint64_t done, uint64_t total) {
+    checking.Clear();
+    loading.Clear();
+    experts(done, total);
+  };
+  auto created = OpenRunner(session->plan, devices, executor);
   checking.Clear();
   loading.Clear();
+  experts.Clear();
   GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
+  for (const PagedExperts* paging : session->executor->paging()) {
+    if (paging->budget().note.empty()) continue;
+    std::fprintf(stderr, "%s\n", paging->budget().note.c_str());
+  }
   if (interrupts.raised()) return absl::CancelledError("interrupted");
   return session;
 }

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/device/device.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
+#include "runtime/executor/synthetic_weights.h"
 #include "runtime/sequence/generator.h"
 #include "runtime/text/tokenizer.h"
-#include "tools/device/device_choice.h"
+#include "tools/device/open_runner.h"
 #include "tools/glmrun/terminal.h"
 
 namespace CLI {
@@ -28,7 +28,9 @@ struct SessionOptions {
   std::vector<std::string> weights_dirs;
   uint64_t memory_limit = 0;
   DeviceChoice device;
+  RankChoice simulate;
   std::optional<SyntheticWeights> synthetic;
+  ExpertOptions experts;
   uint32_t slots = 1;  // sequences at the same time
   bool no_weight_check = false;
   bool no_graphs = false;
@@ -55,9 +57,8 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
 
 struct Session {
   std::shared_ptr<const PlanFile> plan;
-  std::unique_ptr<Device> device;
-  bool gpu = false;
-  std::unique_ptr<Executor> executor;
+  RankDevices devices;
+  std::unique_ptr<ObservableRunner> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: the plan holds none
 
   // Errors: kCancelled when `interrupts` was raised meanwhile.

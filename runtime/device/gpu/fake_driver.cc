@@ -14,7 +14,8 @@
 
 // conformance/toy_kernels.c.
 extern "C" {
-FakeKernel toy_sum, toy_logits, test_add, test_coordinates, test_indirect;
+FakeKernel toy_sum, toy_logits, toy_page, toy_paged_logits, test_add,
+    test_coordinates, test_indirect;
 FakeKernel SampleBest_8_1, SampleWeigh_8_1, SamplePick_8_1;
 FakeKernel group_25d756a9aa444d69, group_4ee69adc83862a5d;
 }
@@ -27,6 +28,8 @@ constexpr size_t kParameterWords = 16;
 constexpr std::pair<const char*, FakeKernel*> kKernels[] = {
     {"toy_sum", toy_sum},
     {"toy_logits", toy_logits},
+    {"toy_page", toy_page},
+    {"toy_paged_logits", toy_paged_logits},
     {"group_25d756a9aa444d69", group_25d756a9aa444d69},
     {"group_4ee69adc83862a5d", group_4ee69adc83862a5d},
     {"SampleBest_8_1", SampleBest_8_1},

@@ -117,6 +117,12 @@ absl::Status GpuQueue::Launch(const LaunchCall& call) {
       absl::StrCat("kernel ", kernel->name(), ": ", status.message())));
 }
 
+absl::Status GpuQueue::Run(std::shared_ptr<const QueueWork> work) {
+  absl::Status status = gpu_.MakeCurrent();
+  if (status.ok()) status = work->Run(stream_);
+  return Enqueued(std::move(status));
+}
+
 // Only this thread's calls are watched: others may go on allocating.
 absl::Status GpuQueue::BeginCapture() {
   GLM_RETURN_IF_ERROR(RefuseWhileCapturing("BeginCapture"));

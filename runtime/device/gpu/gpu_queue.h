@@ -61,6 +61,7 @@ class GpuQueue : public Queue {
   absl::Status Copy(const Memory& to, uint64_t to_offset, const Memory& from,
                     uint64_t from_offset, uint64_t bytes) override;
   absl::Status Launch(const LaunchCall& call) override;
+  absl::Status Run(std::shared_ptr<const QueueWork> work) override;
   absl::Status BeginCapture() override;
   absl::StatusOr<std::unique_ptr<Graph>> EndCapture() override;
   absl::Status Replay(const Graph& graph) override;

@@ -60,11 +60,10 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
     first = phase.end;
   }
   if (call.phases.empty()) {
-    launch.phases.push_back(
-        {0, all, parallel(all, call.cost_ns)});
+    launch.phases.push_back({0, all, parallel(all, call.cost_ns)});
   }
   if (capture_ == nullptr) {
-    Run(launch, call.args.data());
+    RunLaunch(launch, call.args.data());
     return absl::OkStatus();
   }
   launch.first_arg = capture_->args.size();
@@ -74,7 +73,13 @@ absl::Status HostQueue::Launch(const LaunchCall& call) {
   return absl::OkStatus();
 }
 
-void HostQueue::Run(const HostLaunch& launch, const uint64_t* args) {
+absl::Status HostQueue::Run(std::shared_ptr<const QueueWork> work) {
+  if (capture_ == nullptr) return work->Run(nullptr);
+  capture_->items.emplace_back(std::move(work));
+  return absl::OkStatus();
+}
+
+void HostQueue::RunLaunch(const HostLaunch& launch, const uint64_t* args) {
   for (const HostPhase& phase : launch.phases) {
     if (shuffled_) {
       RunShuffled(launch, phase, args);
@@ -119,7 +124,10 @@ absl::Status HostQueue::Replay(const Graph& graph) {
   const auto& list = static_cast<const HostGraph&>(graph);
   for (const auto& item : list.items) {
     if (const auto* launch = std::get_if<HostLaunch>(&item)) {
-      Run(*launch, list.args.data() + launch->first_arg);
+      RunLaunch(*launch, list.args.data() + launch->first_arg);
+    } else if (const auto* work =
+                   std::get_if<std::shared_ptr<const QueueWork>>(&item)) {
+      GLM_RETURN_IF_ERROR((*work)->Run(nullptr));
     } else {
       const auto& copy = std::get<HostCopy>(item);
       std::memcpy(copy.to, copy.from, copy.bytes);

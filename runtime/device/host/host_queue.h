@@ -41,7 +41,9 @@ struct HostLaunch {
 // in order.
 class HostGraph : public Graph {
  public:
-  std::vector<std::variant<HostCopy, HostLaunch>> items;
+  std::vector<
+      std::variant<HostCopy, HostLaunch, std::shared_ptr<const QueueWork>>>
+      items;
   std::vector<uint64_t> args;
 };
 
@@ -60,6 +62,7 @@ class HostQueue : public Queue {
   absl::Status Copy(const Memory& to, uint64_t to_offset, const Memory& from,
                     uint64_t from_offset, uint64_t bytes) override;
   absl::Status Launch(const LaunchCall& call) override;
+  absl::Status Run(std::shared_ptr<const QueueWork> work) override;
   absl::Status BeginCapture() override;
   absl::StatusOr<std::unique_ptr<Graph>> EndCapture() override;
   absl::Status Replay(const Graph& graph) override;
@@ -68,7 +71,7 @@ class HostQueue : public Queue {
   absl::Status Finish() override;
 
  private:
-  void Run(const HostLaunch& launch, const uint64_t* args);
+  void RunLaunch(const HostLaunch& launch, const uint64_t* args);
   void RunShuffled(const HostLaunch& launch, const HostPhase& phase,
                    const uint64_t* args);
   absl::Status RefuseWhileCapturing(const char* call) const;

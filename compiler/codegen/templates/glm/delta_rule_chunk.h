@@ -29,7 +29,7 @@ namespace glm::kernel {
 template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, class Block>
 GLM_FN void DeltaRuleChunk(Block& block, const Args& args) {
   constexpr int64_t kBlocks = CeilDiv(Dv, 64);
-  if constexpr (kChunksFit<XT>) {
+  if constexpr (kChunksFit) {
     DeltaChunk<XT, OT, H, D, Dv>(block, args);
   } else {
     DeltaTokens<XT, OT, H, D, Dv, Least(64, Dv)>(block, args, block.x / kBlocks,

@@ -80,6 +80,9 @@ GLM_FN void AcquireFromDevice() {
   // to be unchanged, and so no scalar load.
   asm volatile("" ::: "memory");
 }
+// What the host stored before a number that this work-item, or one before a
+// barrier, has read is seen.
+GLM_FN void AcquireFromHost() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 GLM_FN void Pause() { __builtin_amdgcn_s_sleep(1); }
 
 // The value of lane (lane ^ kMask).

@@ -18,9 +18,13 @@ namespace glm::kernel {
 
 inline constexpr int kChunk = 16;  // tokens
 
-// Two bf16 are less than an F32 operand: such tokens are taken one by one.
-template <int XT>
-inline constexpr bool kChunksFit = XT != F32;
+// Two bf16 are less than an fp32 factor: where activations are fp32 all through
+// the model, tokens are taken one by one.
+#ifdef GLM_FP32_MATH
+inline constexpr bool kChunksFit = false;
+#else
+inline constexpr bool kChunksFit = true;
+#endif
 
 // A tile of fp32 values as two bf16 operands.
 struct SplitTile {

@@ -152,10 +152,15 @@ GLM_FN void Dots(Block&, int64_t rows, XRow x_row, int64_t outputs, WRow w_row,
                  Out out) {
   WithRows<kMost>(rows, [&]<int R>() GLM_INLINE {
     constexpr int O = int(Most(1, Least(R == 8 ? 2 : 4, kOutputs / kWaves)));
-    // Blocks of long rows are few: more of their loads are in flight.
-    constexpr int kDepth = K >= 8192 ? kTurnsOfLongRows : 2;
-    constexpr bool kFlows = R == 1 && WT != F32 && K < 16384 &&
-                            K % (8 * kLanesOfWave * kDepth) == 0;
+    // Blocks of long rows, or of few outputs, are few or have few loads of an
+    // output: more of them are in flight.
+    constexpr int kTurn = 8 * kLanesOfWave;
+    constexpr int kDepth = K >= 8192 ? kTurnsOfLongRows
+                           : O <= 2 && K % (2 * kTurnsOfLongRows * kTurn) == 0
+                               ? 2 * kTurnsOfLongRows
+                               : 2;
+    constexpr bool kFlows =
+        R == 1 && WT != F32 && K < 16384 && K % (kTurn * kDepth) == 0;
     // Loads of the weight in flight, of rows longer than that.
     constexpr int kFlying = R == 1 && K >= 16384 ? 4 * kTurnsOfLongRows : 8;
     const void* x[R];

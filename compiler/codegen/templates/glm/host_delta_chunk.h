@@ -28,7 +28,6 @@ struct LaneMatrix {
 // they multiply.
 inline constexpr int64_t kLaneSums = kVector == 16 ? 4 : 2;
 
-template <int XT>
 inline constexpr bool kChunksFit = true;
 
 template <int XT, int OT, int64_t H, int64_t D, int64_t Dv, class Block>

@@ -36,11 +36,12 @@ GLM_FN auto LinearWeight(const Args& args) {
   }
 }
 
-// Outputs of a block of Linear: few long ones are spread over more blocks.
+// Outputs of a block of Linear: few long ones are spread over more blocks. The
+// fewest stand beside far more work, which they should not come after.
 template <int form>
 constexpr int64_t LinearWidth(int64_t Nout, int64_t K) {
-  if (form != kDense || K < 2048 || Nout > 1024) return 32;
-  return Nout <= 512 ? kFewOutputs : 16;
+  if (form != kDense || K < 2048 || Nout > 1536) return 32;
+  return Nout > 128 && Nout <= 512 ? kFewOutputs : 16;
 }
 
 // Outputs n0 .. n0 + count - 1 of head `head`, at most kWidth, rows first ..

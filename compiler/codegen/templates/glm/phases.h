@@ -31,6 +31,9 @@ GLM_FN void PartEnd() {}
 
 struct Phases {
   GLM_FN explicit Phases(void*) {}
+  GLM_FN int64_t Among(int64_t block, int64_t, int64_t, int64_t) const {
+    return block;
+  }
   GLM_FN void Done(int) const {}
   GLM_FN void Await(int, uint32_t) const {}
   GLM_FN void Finish(int, uint32_t) const {}
@@ -46,6 +49,14 @@ struct Phases {
 
   GLM_FN explicit Phases(void* memory)
       : counters(static_cast<uint32_t*>(memory)) {}
+
+  // Blocks start in order: the `many` blocks from `first` on take the places
+  // from `place` on, so that they need not come after all before them.
+  GLM_FN int64_t Among(int64_t block, int64_t place, int64_t first,
+                       int64_t many) const {
+    if (block < place || block >= first + many) return block;
+    return block < place + many ? block - place + first : block - many;
+  }
 
   // The end of a block of `phase`.
   GLM_FN void Done(int phase) const {

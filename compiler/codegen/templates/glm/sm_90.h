@@ -64,6 +64,11 @@ GLM_FN void AcquireForBlock() {
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 GLM_FN void AcquireFromDevice() {}
+// What the host stored before a number that this work-item, or one before a
+// barrier, has read is seen.
+GLM_FN void AcquireFromHost() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
 GLM_FN void Pause() { __nvvm_nanosleep(20); }
 
 // The value of lane (lane ^ kMask).
