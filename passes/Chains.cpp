@@ -64,6 +64,8 @@ SmallVector<size_t> Chains::eager(Chain *chain) {
     if (b->level == chain->level - 1)
       most = std::max(most, weightBytes(b->members));
   SmallVector<size_t> found;
+  if (most == 0)
+    return found;
   for (size_t m : chain->members)
     if (!producers[m].empty() && llvm::all_of(producers[m], [&](size_t p) {
           return chainOf[p] == chain ? llvm::is_contained(found, p)

@@ -197,8 +197,8 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
 }
 
 /// The number that a block of a group has among its chains, of the number that it was
-/// started with: where most of the first phase's blocks are not waited for by the second,
-/// the second's begin among them.
+/// started with: where the first phase has many more blocks that the second does not wait
+/// for than that has, the second's begin among them.
 std::string blockNumber(ArrayRef<kern::ChainOp> chains) {
   int64_t first = 0, awaited = 0, second = 0;
   for (kern::ChainOp chain : chains) {

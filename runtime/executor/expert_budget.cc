@@ -92,8 +92,8 @@ uint32_t ChooseSlots(const ExpertRows& rows, const ExpertOptions& options,
         paging::PagerPlaces::Of(rows.shape, rows.layout.weights, all).bytes;
     const uint64_t others = pager + (around.unified ? 0 : kDeviceSlack);
     bytes = around.device_free - std::min(around.device_free, others);
-    // Rows want the other half.
-    if (around.unified) bytes /= 2 * std::max(options.sharers, 1u);
+    // Rows want the other half. What is free is this executor's own.
+    if (around.unified) bytes /= 2;
   }
   return static_cast<uint32_t>(std::min(all, bytes / rows.layout.row_bytes));
 }

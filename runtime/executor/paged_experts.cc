@@ -108,19 +108,19 @@ absl::Status PagedExperts::SetRouting(std::span<const int32_t> choices) {
           "routing: expert ", expert, " of ", rows_.shape.experts));
     }
   }
-  auto* pager = reinterpret_cast<Pager*>(image_.data());
-  pager->trace = 0;
-  pager->trace_steps = static_cast<uint32_t>(choices.size() / step);
+  std::unique_ptr<Memory> trace;
   if (!choices.empty()) {
     const auto bytes = std::as_bytes(choices);
     GLM_ASSIGN_OR_RETURN(
-        auto trace,
+        trace,
         device_->Allocate(bytes.size(), MemoryKind::kDevice, "routing trace"));
     GLM_RETURN_IF_ERROR(io_.Write(*trace, 0, bytes));
-    pager->trace = trace->address();
-    trace_ = std::move(trace);
   }
+  auto* pager = reinterpret_cast<Pager*>(image_.data());
+  pager->trace = trace == nullptr ? 0 : trace->address();
+  pager->trace_steps = static_cast<uint32_t>(choices.size() / step);
   GLM_RETURN_IF_ERROR(Restart());
+  trace_ = std::move(trace);  // the one before is in no pager any more
   // Of the image: zeros.
   return io_.Write(*pager_, places_.counts,
                    std::span<const std::byte>(image_).subspan(places_.counts));

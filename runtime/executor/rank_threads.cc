@@ -40,6 +40,7 @@ absl::Status RankThreads::All(
   running_ = static_cast<uint32_t>(threads_.size());
   busy_.assign(threads_.size(), true);
   failure_ = absl::OkStatus();
+  succeeded_ = 0;
   ++round_;
   wake_.notify_all();
   const auto over = [this] { return running_ == 0 || !failure_.ok(); };
@@ -55,7 +56,10 @@ absl::Status RankThreads::All(
         absl::StrCat("rank ", late, ": the step did not end within ",
                      limit.count(), " ms; ", group_.Describe()));
   }
-  if (!done_.wait_for(lock, kGrace, all_done)) {
+  // Where some failed and some did not, the work that those have enqueued waits
+  // on their devices for what never comes.
+  if (!done_.wait_for(lock, kGrace, all_done) ||
+      (!failure_.ok() && succeeded_ > 0)) {
     const absl::Status why = failure_;
     lock.unlock();
     group_.Abort(why);
@@ -78,6 +82,7 @@ void RankThreads::Loop(uint32_t rank) {
     lock.unlock();
     const absl::Status status = work(rank);
     lock.lock();
+    succeeded_ += status.ok();
     if (!status.ok() && failure_.ok()) {
       failure_ = absl::Status(
           status.code(), absl::StrCat("rank ", rank, ": ", status.message()));

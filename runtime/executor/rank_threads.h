@@ -27,9 +27,8 @@ class RankThreads {
   RankThreads& operator=(const RankThreads&) = delete;
 
   // Calls `work` once for each rank, on its thread, and returns when all are
-  // done: the first error, of the rank that failed first. Ranks that then wait
-  // for it are ended with the group, a moment later: what all refuse alike ends
-  // nothing. With `limit` > 0 it is also ended, with kDeadlineExceeded, when
+  // done: the first error, of the rank that failed first. The others are then
+  // ended with the group, a moment later: what all refuse alike ends nothing. With `limit` > 0 it is also ended, with kDeadlineExceeded, when
   // the work takes longer.
   absl::Status All(absl::FunctionRef<absl::Status(uint32_t rank)> work,
                    std::chrono::milliseconds limit = {});
@@ -45,6 +44,7 @@ class RankThreads {
   uint32_t running_ = 0;    // ranks that have not finished it
   std::vector<bool> busy_;  // which
   absl::Status failure_;    // of this round
+  uint32_t succeeded_ = 0;  // ranks, of this round
   bool broken_ = false;     // a round failed: the group is to be restarted
   bool stop_ = false;
   std::vector<std::thread> threads_;

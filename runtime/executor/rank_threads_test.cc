@@ -83,6 +83,17 @@ TEST(RankThreadsTest, WhatAllRefuseEndsNothing) {
   EXPECT_EQ(group.restarts, 1);
 }
 
+// What the others enqueued may wait on their devices for the one that failed.
+TEST(RankThreadsTest, WhatSomeRefuseEndsAll) {
+  SpinningGroup group;
+  RankThreads threads(group);
+  const absl::Status status = threads.All([](uint32_t r) {
+    return r == 1 ? absl::InternalError("not enqueued") : absl::OkStatus();
+  });
+  EXPECT_EQ(status, absl::InternalError("rank 1: not enqueued"));
+  EXPECT_EQ(group.ended_with, "rank 1: not enqueued");
+}
+
 TEST(RankThreadsTest, AStepThatDoesNotEndIsEnded) {
   SpinningGroup group;
   RankThreads threads(group);

@@ -33,6 +33,7 @@ struct ColumnIds {
 struct PagedIds {
   enum Stage { kChosen, kMoves, kReady } stage = kChosen;
   uint32_t layer = 0;
+  uint64_t choices = 0;  // ids that were looked up, T * top_k
 };
 // What later launches of an entry rely on.
 struct Known {
@@ -113,12 +114,13 @@ class LaunchCheck {
   void Pager(uint32_t arg, uint64_t experts);
   // The outputs of find_rows, of which the layer rises in an entry: rows of
   // earlier layers may leave.
-  void FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves);
+  void FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves,
+                 uint64_t choices);
   // copy_rows, from the outputs of find_rows to its own.
   void CopiesRows(uint32_t chosen, uint32_t moves, uint32_t ready,
                   uint64_t choices);
   // Where `weight` is paged, its rows for `ids` are there.
-  void NeedsRows(uint32_t ids, uint32_t weight);
+  void NeedsRows(uint32_t ids, uint32_t weight, uint64_t choices);
 
  private:
   const Arg& arg(uint32_t index) const { return *launch_.args()->Get(index); }

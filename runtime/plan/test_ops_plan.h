@@ -318,6 +318,7 @@ inline PlanT MakeOpsPlan(uint32_t ranks = 1) {
   plan.fuse = "on";
   plan.model = std::make_unique<ModelT>();
   plan.model->layers = 2;
+  plan.model->experts_per_token = 2;
   plan.model->vocab = 8;
   plan.model->max_context = 16;
   OpsPlanBuilder builder(plan);

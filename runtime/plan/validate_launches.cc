@@ -106,7 +106,7 @@ void ExpertLinear(LaunchCheck& l) {
   l.Input(4, kI32, choices);
   l.ExpertTable(5, l.Param(1), l.Param(2), experts, outputs, columns,
                 l.Param(8));
-  l.NeedsRows(4, 5);
+  l.NeedsRows(4, 5, choices);
   l.Output(6, l.Param(3), Product({choices, outputs}));
   if (Named(l, "ExpertLinearTile")) {
     l.Grid(Tiles(outputs, 128), experts);
@@ -232,7 +232,11 @@ void FindRows(LaunchCheck& l) {
   l.Pager(4, experts);
   l.Output(6, kI32, choices);
   l.Output(7, kI32, Moves(experts, choices));
-  l.FindsRows(5, 6, 7);
+  if (l.Param(1) != l.model().experts_per_token()) {
+    l.Fail(3, "are the choices of ", l.Param(1),
+           " experts a token, the model's ", l.model().experts_per_token());
+  }
+  l.FindsRows(5, 6, 7, choices);
   l.Grid(1);
 }
 
@@ -308,6 +312,7 @@ void AllReduce(LaunchCheck& l) {
 
 void AllGather(LaunchCheck& l) {
   const uint64_t elements = Product({l.rows(), l.Param(1)});
+  if (l.ranks() < 2) l.Fail(3, "a gather over ranks in a plan of one");
   if (l.Param(0) > 1) l.Fail(3, "elements of dtype ", l.Param(0));
   if (l.Param(2) != l.ranks()) {
     l.Fail(4, "the parts of ", l.Param(2), " ranks, the plan has ", l.ranks());

@@ -94,18 +94,22 @@ void LaunchCheck::Pager(uint32_t index, uint64_t experts) {
   }
 }
 
-void LaunchCheck::FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves) {
+void LaunchCheck::FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves,
+                            uint64_t choices) {
   Number(layer);
   const uint64_t own = Value(layer);
   if (own >= SizeOf(plan_.expert_rows())) {
     Fail(layer, "is layer ", own, " of ", SizeOf(plan_.expert_rows()));
   }
-  // Launches before this one have been checked.
+  // Launches before this one have been checked. The first begins the cache's
+  // step, which rows that may leave are told by.
+  bool first = true;
   for (uint32_t i = number_; i-- > 0;) {
     const Launch& before = *entry_.launches()->Get(i);
     if (Text(plan_.kernels()->Get(before.kernel())->op()) != "find_rows") {
       continue;
     }
+    first = false;
     const uint64_t last = before.args()->Get(layer)->value();
     if (last >= own) {
       Fail(layer, "is layer ", own, " after layer ", last,
@@ -113,14 +117,16 @@ void LaunchCheck::FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves) {
     }
     break;
   }
+  if (first && own != 0)
+    Fail(layer, "is layer ", own, ", the first is layer 0");
   if (!status_.ok()) return;
   if (arg(chosen).index() == arg(moves).index()) {
     Fail(moves, "is the buffer of argument ", chosen);
   }
   const uint32_t of = static_cast<uint32_t>(own);
   known_.paged.clear();
-  known_.paged[arg(chosen).index()] = {PagedIds::kChosen, of};
-  known_.paged[arg(moves).index()] = {PagedIds::kMoves, of};
+  known_.paged[arg(chosen).index()] = {PagedIds::kChosen, of, choices};
+  known_.paged[arg(moves).index()] = {PagedIds::kMoves, of, choices};
 }
 
 const PagedIds* LaunchCheck::FindPaged(uint32_t index) const {
@@ -140,14 +146,23 @@ void LaunchCheck::CopiesRows(uint32_t chosen, uint32_t moves, uint32_t ready,
   if (rows == nullptr || rows->stage != PagedIds::kMoves) {
     Fail(moves, "holds no moves that find_rows left for this layer");
   }
-  const uint32_t layer = ids != nullptr ? ids->layer : 0;
+  if (!status_.ok()) return;
+  if (ids->choices != choices) {
+    Fail(chosen, "holds ", ids->choices, " ids, the kernel takes ", choices);
+  }
+  for (const uint32_t other : {chosen, moves}) {
+    if (arg(ready).index() == arg(other).index()) {
+      Fail(ready, "is the buffer of argument ", other);
+    }
+  }
+  const uint32_t layer = ids->layer;
   Output(ready, static_cast<uint64_t>(DType::I32), choices);
   if (status_.ok()) {
-    known_.paged[arg(ready).index()] = {PagedIds::kReady, layer};
+    known_.paged[arg(ready).index()] = {PagedIds::kReady, layer, choices};
   }
 }
 
-void LaunchCheck::NeedsRows(uint32_t ids, uint32_t weight) {
+void LaunchCheck::NeedsRows(uint32_t ids, uint32_t weight, uint64_t choices) {
   const auto layer = known_.layer_of_weight.find(arg(weight).index());
   if (!status_.ok() || layer == known_.layer_of_weight.end()) return;
   const PagedIds* found = FindPaged(ids);
@@ -155,6 +170,8 @@ void LaunchCheck::NeedsRows(uint32_t ids, uint32_t weight) {
       found->layer != layer->second) {
     Fail(ids, "holds no ids that copy_rows left for layer ", layer->second,
          ", whose rows the kernel reads");
+  } else if (found->choices != choices) {
+    Fail(ids, "holds ", found->choices, " ids, the kernel takes ", choices);
   }
 }
 

@@ -64,7 +64,8 @@ void AddExpertOptions(CLI::App& command, ExpertOptions& options) {
                                          std::string(status.message()));
             }
           },
-          "Of a plan whose experts are paged: experts that the device holds at "
+          "Of a plan whose experts are paged: experts that each device holds "
+          "at "
           "a time, a number or memory for them as 14GiB; default: as many as "
           "fit after everything else")
       ->type_name("N|SIZE");
@@ -79,10 +80,12 @@ void AddExpertOptions(CLI::App& command, ExpertOptions& options) {
                   "share of the slots would be too small")
       ->check(CLI::IsMember(names));
   command
-      .add_option("--host-memory", options.host_bytes,
-                  "Memory of the host for the others, for example 96GiB; those "
-                  "beyond it are read from their files; default: what is "
-                  "available, less 2 GiB or a tenth")
+      .add_option(
+          "--host-memory", options.host_bytes,
+          "Memory of the host for the others, of each device its own, for "
+          "example 96GiB; those "
+          "beyond it are read from their files; default: what is "
+          "available, less 2 GiB or a tenth")
       ->transform(CLI::AsSizeValue(false))
       ->transform(Digits());
 }

@@ -3,8 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -28,13 +31,19 @@ void* Pointer(const Memory& memory, uint64_t offset) {
   return reinterpret_cast<void*>(memory.address() + offset);
 }
 
+// Set once, when the group ends: its communicators are not to be used again.
+using Ended = std::shared_ptr<std::atomic<bool>>;
+
 class GpuMeeting : public QueueWork {
  public:
-  GpuMeeting(const CollectiveLibrary& library, Communicator one,
+  GpuMeeting(const CollectiveLibrary& library, Communicator one, Ended ended,
              const CollectiveCall& call)
-      : library_(library), one_(one), call_(call) {}
+      : library_(library), one_(one), ended_(std::move(ended)), call_(call) {}
 
   absl::Status Run(void* stream) const override {
+    if (ended_->load()) {
+      return absl::AbortedError("the ranks' meeting has been ended");
+    }
     if (stream == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat(library_.api, " works on queues of GPUs"));
@@ -57,26 +66,33 @@ class GpuMeeting : public QueueWork {
  private:
   const CollectiveLibrary& library_;
   Communicator one_;
+  Ended ended_;
   CollectiveCall call_;
 };
 
 class GpuEnd : public Collective {
  public:
-  GpuEnd(const CollectiveLibrary& library, Communicator one, uint32_t rank,
-         uint32_t ranks)
-      : library_(library), one_(one), rank_(rank), ranks_(ranks) {}
+  GpuEnd(const CollectiveLibrary& library, Communicator one, Ended ended,
+         uint32_t rank, uint32_t ranks)
+      : library_(library),
+        one_(one),
+        ended_(std::move(ended)),
+        rank_(rank),
+        ranks_(ranks) {}
 
   uint32_t rank() const override { return rank_; }
   uint32_t ranks() const override { return ranks_; }
 
   absl::Status Enqueue(Queue& queue, const CollectiveCall& call) override {
     GLM_RETURN_IF_ERROR(CheckCollective(call, ranks_));
-    return queue.Run(std::make_shared<GpuMeeting>(library_, one_, call));
+    return queue.Run(
+        std::make_shared<GpuMeeting>(library_, one_, ended_, call));
   }
 
  private:
   const CollectiveLibrary& library_;
   Communicator one_;
+  Ended ended_;
   uint32_t rank_, ranks_;
 };
 
@@ -85,7 +101,8 @@ class GpuGroup final : public CollectiveGroup {
   GpuGroup(const CollectiveLibrary& library, GpuGroupOptions options)
       : library_(library), options_(std::move(options)) {}
   ~GpuGroup() override {
-    if (ended_.load()) return;  // Abort has destroyed them
+    for (std::thread& ending : ending_) ending.join();
+    if (ended_->load()) return;  // Abort has destroyed them
     for (Communicator one : all_) library_.destroy.function(one);
   }
 
@@ -99,7 +116,7 @@ class GpuGroup final : public CollectiveGroup {
       return status;
     }
     for (int r = 0; r < count; ++r) {
-      ends_.push_back(std::make_unique<GpuEnd>(library_, all_[r],
+      ends_.push_back(std::make_unique<GpuEnd>(library_, all_[r], ended_,
                                                static_cast<uint32_t>(r),
                                                static_cast<uint32_t>(count)));
     }
@@ -118,12 +135,16 @@ class GpuGroup final : public CollectiveGroup {
   Collective& rank(uint32_t rank) override { return *ends_[rank]; }
 
   void Abort(const absl::Status&) override {
-    if (ended_.exchange(true)) return;
-    for (Communicator one : all_) library_.abort.function(one);
+    if (ended_->exchange(true)) return;
+    // The library's call ends the kernels of its rank first, and returns when
+    // the graphs that hold such work are gone, which is after this.
+    for (Communicator one : all_) {
+      ending_.emplace_back([this, one] { library_.abort.function(one); });
+    }
   }
 
   absl::Status Restart() override {
-    if (!ended_.load()) return absl::OkStatus();
+    if (!ended_->load()) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(
         "the ranks' meeting through ", library_.api,
         " was ended by an earlier error; start the program again"));
@@ -138,7 +159,8 @@ class GpuGroup final : public CollectiveGroup {
   const GpuGroupOptions options_;
   std::vector<Communicator> all_;
   std::vector<std::unique_ptr<Collective>> ends_;
-  std::atomic<bool> ended_ = false;
+  const Ended ended_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<std::thread> ending_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // Calls so far, and the call that fails.
+std::mutex log_mutex;  // communicators are aborted from threads of their own
 std::vector<std::string>* log = nullptr;
 std::string failing;
 uint64_t base = 0;  // addresses are told from here on
 
 int Note(const std::string& name, const std::string& text) {
+  const std::lock_guard lock(log_mutex);
   log->push_back(name + text);
   return name == failing ? 3 : 0;
 }
@@ -157,9 +161,12 @@ TEST_F(GpuCollectiveTest, AnAbortIsFinal) {
   (*group)->Abort(absl::InternalError("gone"));
   (*group)->Abort(absl::InternalError("gone again"));
   EXPECT_EQ((*group)->Restart().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(
+      (*group)->rank(1).Enqueue(*queue_, Call(CollectiveOp::kAllReduce)).code(),
+      absl::StatusCode::kAborted);
   *group = nullptr;
-  EXPECT_THAT(log_,
-              ElementsAre("init 0 1 p2p off 1", "abort 100", "abort 101"));
+  EXPECT_THAT(log_, UnorderedElementsAre("init 0 1 p2p off 1", "abort 100",
+                                         "abort 101"));
 }
 
 TEST_F(GpuCollectiveTest, RangesAreChecked) {
