@@ -188,7 +188,8 @@ FailureOr<std::string> Unit::chainText(ArrayRef<kern::ChainOp> equal,
 bool sameWork(kern::ChainOp a, kern::ChainOp b) {
   auto x = a.getBody().getOps<kern::LaunchOp>(), y = b.getBody().getOps<kern::LaunchOp>();
   return a.getPhase() == b.getPhase() && a.getSlack() == b.getSlack() &&
-         a.getParts() == b.getParts() && std::distance(x.begin(), x.end()) == std::distance(y.begin(), y.end()) &&
+         a.getParts() == b.getParts() &&
+         std::distance(x.begin(), x.end()) == std::distance(y.begin(), y.end()) &&
          llvm::all_of(llvm::zip(x, y), [](auto both) {
            auto [p, q] = both;
            return p.getKernel() == q.getKernel() && p.getGrid() == q.getGrid() &&

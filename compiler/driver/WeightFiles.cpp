@@ -41,7 +41,8 @@ Error PackedWeights::write(const planfile::PackLayout &layout,
   if (!options.note)
     return Error::success();
   if (result.reused)
-    options.note(target + ": holds these weights already; remove it to pack anew");
+    options.note(target + ": holds these weights already, as its end says; glm-check "
+                          "weights reads it all, remove it to pack anew");
   else if (result.bytes > 0)
     options.note(llvm::formatv("{0}: packed {1:f2} GB in {2:f1} s, {3:f2} GB/s",
                                target, result.bytes / 1e9, result.seconds,

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace glm {
@@ -59,8 +60,12 @@ int DefaultThreadCount() {
 ThreadPool::ThreadPool(int threads) {
   if (threads <= 0) threads = DefaultThreadCount();
   threads = std::min(threads, kMaxThreadCount);
-  for (int i = 1; i < threads; ++i) {
-    workers_.emplace_back([this] { WorkerLoop(); });
+  // Where the system gives no more threads, those that there are do the work.
+  try {
+    for (int i = 1; i < threads; ++i) {
+      workers_.emplace_back([this] { WorkerLoop(); });
+    }
+  } catch (const std::system_error&) {
   }
 }
 

@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -175,9 +178,34 @@ absl::StatusOr<bool> TraceReader::Next(RoutingStep& step) {
   return true;
 }
 
+namespace {
+
+// A trace takes the place of a trace, or of nothing: never of a device, or of
+// a plan that was named by mistake.
+absl::Status CheckTarget(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (!std::filesystem::exists(status)) return absl::OkStatus();
+  if (!std::filesystem::is_regular_file(status)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is not a regular file; name a file to write"));
+  }
+  char magic[kMagicBytes] = {};
+  std::ifstream(path, std::ios::binary).read(magic, kMagicBytes);
+  if (std::filesystem::file_size(path, error) > 0 &&
+      std::memcmp(magic, kMagic, kMagicBytes) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is there and no routing trace; name another file"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<TraceWriter> TraceWriter::Create(const std::string& path,
                                                 const TraceShape& shape) {
   GLM_RETURN_IF_ERROR(shape.Check(path));
+  GLM_RETURN_IF_ERROR(CheckTarget(path));
   TraceWriter writer(path, shape);
   writer.out_.open(writer.Partial(), std::ios::binary | std::ios::trunc);
   writer.out_.write(kMagic, kMagicBytes);

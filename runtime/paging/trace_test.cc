@@ -160,5 +160,19 @@ TEST_F(TraceTest, WithoutFinishNothingIsLeft) {
             absl::StatusCode::kInternal);
 }
 
+TEST_F(TraceTest, OnlyTracesAreWrittenOver) {
+  std::ofstream(path_) << "GLMPLAN1 and more";
+  EXPECT_EQ(TraceWriter::Create(path_, kShape).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  std::ofstream(path_) << "";
+  EXPECT_TRUE(TraceWriter::Create(path_, kShape).ok());
+  EXPECT_EQ(TraceWriter::Create("/dev/null", kShape).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink("/dev/null", path_);
+  EXPECT_EQ(TraceWriter::Create(path_, kShape).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace glm::paging

@@ -27,6 +27,12 @@ void AddExpertBenchOptions(CLI::App& command, ExpertBenchOptions& options) {
                   "Decode with experts made up so that this share of them, 0 "
                   "to 1, is in a slot when it is asked for")
       ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            const bool number = text.find_first_of("nN") == std::string::npos;
+            return number ? "" : "expected a number";
+          },
+          ""))
       ->excludes(routing);
   command.add_flag("--check-rows", options.check_rows,
                    "After the steps, compare every expert on the device with "
@@ -39,10 +45,10 @@ absl::Status WatchExperts(const ExpertBenchOptions& options,
   if (options.warm_up > 0) measure.warm_up = options.warm_up;
   const bool routed = !options.routing.empty() || options.hit_rate >= 0;
   if (ranks.empty()) {
-    if (!routed) return absl::OkStatus();
+    if (!routed && !options.check_rows) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        "--routing and --hit-rate are for plans whose experts are paged; "
-        "compile with --experts paged");
+        "--routing, --hit-rate and --check-rows are for plans whose experts "
+        "are paged; compile with --experts paged");
   }
   PagedExperts* const paging = ranks[0];
   report.budget = paging->budget();

@@ -30,7 +30,9 @@ absl::Status ParseSlots(const std::string& text, ExpertOptions& options) {
   uint64_t bytes = 0;
   try {
     const bool begins = !text.empty() && text[0] >= '0' && text[0] <= '9';
-    const std::string error = begins ? CLI::AsSizeValue(false)(size) : "digits";
+    const bool other = begins && text[0] == '0' && text.size() > 1;
+    const std::string error =
+        begins && !other ? CLI::AsSizeValue(false)(size) : "digits";
     if (!error.empty() || !CLI::detail::lexical_cast(size, bytes) ||
         bytes == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -48,7 +50,12 @@ CLI::Validator Digits() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
         const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
-        return digit ? "" : "expected a size that begins with a digit";
+        if (!digit) return "expected a size that begins with a digit";
+        // Which would be read as octal or hexadecimal.
+        const bool other = text[0] == '0' && text.size() > 1 &&
+                           (text[1] == 'x' || text[1] == 'X' ||
+                            (text[1] >= '0' && text[1] <= '9'));
+        return other ? "expected a decimal size without leading zeros" : "";
       },
       "");
 }
