@@ -2,7 +2,7 @@
 #ifndef GLM_TOOLS_GLM_CHECK_COMMANDS_H_
 #define GLM_TOOLS_GLM_CHECK_COMMANDS_H_
 
-#include <string>
+#include "absl/status/statusor.h"
 
 namespace CLI {
 class App;
@@ -14,6 +14,10 @@ namespace glm::check {
 void AddGolden(CLI::App& app, int& result);
 void AddOps(CLI::App& app, int& result);
 void AddWeights(CLI::App& app, int& result);
+
+// The exit code of a command that passed, did not, or could not say, which it
+// then tells on stderr.
+int ExitCode(const absl::StatusOr<bool>& pass);
 
 }  // namespace glm::check
 

@@ -8,6 +8,18 @@
 #include "runtime/base/standard_streams.h"
 #include "tools/glm-check/commands.h"
 
+namespace glm::check {
+
+int ExitCode(const absl::StatusOr<bool>& pass) {
+  if (!pass.ok()) {
+    std::fprintf(stderr, "glm-check: %s\n",
+                 std::string(pass.status().message()).c_str());
+  }
+  return pass.ok() && *pass ? 0 : 1;
+}
+
+}  // namespace glm::check
+
 int main(int argc, char** argv) {
   glm::OpenStandardStreams();
   CLI::App app{

@@ -183,14 +183,7 @@ void AddOps(CLI::App& app, int& result) {
       "are\n"
       "checked, 0/N unless --simulate-rank says another; collectives are not.\n"
       "Exit code 0 when all are within.");
-  cmd->callback([flags, &result] {
-    const absl::StatusOr<bool> pass = Run(*flags);
-    if (!pass.ok()) {
-      std::fprintf(stderr, "glm-check: %s\n",
-                   std::string(pass.status().message()).c_str());
-    }
-    result = pass.ok() && *pass ? 0 : 1;
-  });
+  cmd->callback([flags, &result] { result = ExitCode(Run(*flags)); });
 }
 
 }  // namespace glm::check

@@ -127,14 +127,7 @@ void AddWeights(CLI::App& app, int& result) {
       "checkpoint's files,\n"
       "which have no checksums, size and fingerprint are compared.\n"
       "Exit code 0 all right, 1 damaged or error.");
-  cmd->callback([flags, &result] {
-    const absl::StatusOr<bool> pass = Run(*flags);
-    if (!pass.ok()) {
-      std::fprintf(stderr, "glm-check: %s\n",
-                   std::string(pass.status().message()).c_str());
-    }
-    result = pass.ok() && *pass ? 0 : 1;
-  });
+  cmd->callback([flags, &result] { result = ExitCode(Run(*flags)); });
 }
 
 }  // namespace glm::check
