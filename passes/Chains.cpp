@@ -14,6 +14,9 @@ Chains::Chains(func::FuncOp func, int64_t maxSerial, int64_t maxBytes,
                int64_t earlyBytes)
     : maxSerial(maxSerial), maxBytes(maxBytes) {
   for (auto launch : func.getBody().getOps<kern::LaunchOp>())
+    for (Value v : Touched::of(launch).reads)
+      allReaders[v].push_back(launch);
+  for (auto launch : func.getBody().getOps<kern::LaunchOp>())
     add(launch);
 
   // What joined may still do better apart: work that could start before the
@@ -25,12 +28,30 @@ Chains::Chains(func::FuncOp func, int64_t maxSerial, int64_t maxBytes,
   }
   for (Chain *chain : inOrder()) {
     SmallVector<size_t> apart = eager(chain);
-    if (earlyBytes > 0 && weightBytes(apart) >= earlyBytes)
-      coarsen(split(chain, apart, "runs beside what its consumer waits for"));
+    if (earlyBytes == 0 || weightBytes(apart) < earlyBytes)
+      continue;
+    // As few blocks as the cost rule lets it have: what hides needs none, and each may
+    // be one that waits.
+    Chain *own = split(chain, apart, "runs beside what its consumer waits for");
+    coarsen(own, [&] {
+      return tooDear(own->members, {own->rows, own->columns / 2}).empty();
+    });
   }
   for (Chain *chain : inOrder())
     if (SmallVector<size_t> apart = late(chain); !apart.empty())
       split(chain, apart, "nothing waits for it yet, and others wait for its block");
+  for (Chain *chain : inOrder())
+    if (waitsBeside(chain))
+      coarsen(chain, [&] { return chain->rows * chain->columns > kMostAwaiting; });
+}
+
+/// Whether it waits by itself for blocks of the level before.
+bool Chains::waitsBeside(Chain *chain) {
+  return llvm::any_of(chain->members, [&](size_t m) {
+    return awaits(launches[m]) && llvm::any_of(producers[m], [&](size_t p) {
+             return counts(launches[p]) && chainOf[p]->level == chain->level - 1;
+           });
+  });
 }
 
 /// Members that could run at a lower level than their chain.
@@ -77,16 +98,14 @@ SmallVector<size_t> Chains::eager(Chain *chain) {
   return found;
 }
 
-/// As few blocks as the cost rule lets it have: what hides needs none, and each may
-/// be one that waits.
-void Chains::coarsen(Chain *chain) {
+/// Half as many blocks, as long as `wanted` of it.
+void Chains::coarsen(Chain *chain, llvm::function_ref<bool()> wanted) {
   auto fits = [&](int64_t columns) {
     return llvm::all_of(chain->members, [&](size_t m) {
       return columnsIn(launches[m], columns) % columns == 0;
     });
   };
-  while (chain->columns % 2 == 0 && fits(chain->columns / 2) &&
-         tooDear(chain->members, {chain->rows, chain->columns / 2}).empty())
+  while (chain->columns % 2 == 0 && fits(chain->columns / 2) && wanted())
     chain->columns /= 2;
 }
 
@@ -370,12 +389,32 @@ std::string Chains::refuse(Chain *own, Chain *other) {
     return "the chain would have too many arguments";
   if (std::string why = tooDear(members, *shape); !why.empty())
     return why;
+  if (shape->columns == 1 && widerFollows(other))
+    return "a product that follows can have the producer in its own blocks";
   SmallVector<Chain *> ends = {own, other};
   for (Chain *chain : ends)
     for (Chain *b : chain->before)
       if (b != own && b != other && waitsFor(b, ends))
         return "another chain stands between the two";
   return "";
+}
+
+/// Whether a chain of pointwise work is read by a product, not in a chain yet, whose
+/// blocks need only their part of it.
+bool Chains::widerFollows(Chain *chain) {
+  if (!llvm::all_of(chain->members,
+                    [&](size_t m) { return launches[m].getTiling().has_value(); }))
+    return false;
+  for (size_t m : chain->members)
+    for (Value v : touched[m].writes)
+      for (kern::LaunchOp reader : allReaders.lookup(v)) {
+        ArrayRef<int64_t> parts = partsOf(reader);
+        if (!llvm::is_contained(launches, reader) && reader.getWeightBytes() > 0 &&
+            parts[1] > 1 && columnsIn(launches[m], parts[1]) % parts[1] == 0 &&
+            meetsInBlock(launches[m], reader, parts[0], parts[1]))
+          return true;
+      }
+  return false;
 }
 
 SmallVector<size_t> Chains::merged(Chain *a, Chain *b) {

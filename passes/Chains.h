@@ -42,6 +42,10 @@ public:
   static int64_t columnsIn(kern::LaunchOp launch, int64_t columns);
 
 private:
+  /// Blocks of a chain that waits for what another kernel counts: each holds its
+  /// place meanwhile, and the other's pace, not theirs, says when they are done.
+  static constexpr int64_t kMostAwaiting = 128;
+
   struct Shape {
     int64_t rows, columns;
   };
@@ -57,13 +61,15 @@ private:
   int64_t widen(Members members, int64_t columns);
   std::string refuse(Chain *own, Chain *other);
   std::string tooDear(Members members, Shape shape);
+  bool widerFollows(Chain *chain);
   llvm::SmallVector<size_t> merged(Chain *a, Chain *b);
   Chain *join(Chain *into, Chain *own);
   llvm::SmallVector<size_t> early(Chain *chain);
   llvm::SmallVector<size_t> late(Chain *chain);
   llvm::SmallVector<size_t> eager(Chain *chain);
   Chain *split(Chain *chain, Members apart, llvm::StringRef why);
-  void coarsen(Chain *chain);
+  void coarsen(Chain *chain, llvm::function_ref<bool()> wanted);
+  bool waitsBeside(Chain *chain);
   int64_t weightBytes(Members members);
 
   int64_t maxSerial, maxBytes;
@@ -73,6 +79,7 @@ private:
   std::vector<llvm::SmallSetVector<size_t, 8>> producers, consumers;
   llvm::SmallVector<Chain *> chainOf;
   std::vector<std::unique_ptr<Chain>> chains;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<kern::LaunchOp>> allReaders;
   llvm::DenseMap<mlir::Value, size_t> writer;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<size_t>> readers;
   llvm::DenseMap<mlir::Attribute, size_t> stateUser;

@@ -76,43 +76,65 @@ private:
                                       : maxWaiting;
   }
 
+  /// The chains of `next` that need not wait for anything in `into`.
+  static SmallVector<kern::ChainOp> freeChains(kern::GridOp into, kern::GridOp next) {
+    SmallVector<kern::ChainOp> found;
+    Touched before = Touched::of(into);
+    for (auto chain : next.getBody().getOps<kern::ChainOp>())
+      if (!dependent(before, Touched::of(chain)))
+        found.push_back(chain);
+    return found;
+  }
+
   /// Why `next` cannot wait inside `into`.
   std::string refuse(const Launch &into, const Launch &next) {
     const int64_t limit = limitOf(into.grid, next.grid);
     if (isAlone(next.grid) || isAlone(into.grid))
       return "a kernel needs a grid of its own";
+    if (counts(next.grid))
+      return "others wait beside it for what it counts";
     if (into.phases == kMaxPhases)
       return "the grid has " + std::to_string(into.phases) + " phases";
     if (into.words + next.words > kMaxArgumentWords)
       return "the grid would have too many arguments";
-    if (longBytes > 0 && next.bytes >= longBytes)
+    const bool beside = counts(into.grid) && into.phases == 1;
+    int64_t waits = next.blocks;
+    if (beside)
+      for (kern::ChainOp chain : freeChains(into.grid, next.grid))
+        waits -= chain.getBlocks();
+    if (!beside && longBytes > 0 && next.bytes >= longBytes)
       return "it reads " + std::to_string(next.bytes) +
              " bytes of weights, beside which a launch costs little";
-    if (into.waiting + next.blocks > limit)
-      return std::to_string(into.waiting + next.blocks) +
+    if (into.waiting + waits > limit)
+      return std::to_string(into.waiting + waits) +
              " blocks would wait, the device may hold no more than " +
              std::to_string(limit);
     return "";
   }
 
   void append(Launch &into, Launch &next) {
+    const bool beside = counts(into.grid) && into.phases == 1;
     for (auto chain : next.grid.getBody().getOps<kern::ChainOp>())
       chain.setPhase(into.phases);
+    into.waiting += next.blocks;
+    if (beside)
+      for (kern::ChainOp chain : freeChains(into.grid, next.grid))
+        chain.setPhase(0), into.waiting -= chain.getBlocks();
     Block &target = into.grid.getBody().front();
     target.getOperations().splice(target.end(),
                                   next.grid.getBody().front().getOperations());
     // The values that the appended launches name stand before `into` already; taps
     // between the two show buffers that only earlier launches wrote.
     next.grid.erase();
-    ++into.phases, into.waiting += next.blocks;
+    ++into.phases;
     into.words += next.words, into.bytes += next.bytes;
   }
 
   /// Gives each chain the slack that its first reader leaves it. Those with less of
-  /// it come first in their phase.
+  /// it come first in their phase, what others wait for beside it before them.
   static void relax(kern::GridOp grid) {
     SmallVector<kern::ChainOp> chains(grid.getBody().getOps<kern::ChainOp>());
-    std::map<std::pair<uint64_t, uint64_t>, SmallVector<kern::ChainOp>> order;
+    std::map<std::tuple<uint64_t, bool, uint64_t>, SmallVector<kern::ChainOp>> order;
     std::vector<Touched> touched;
     for (kern::ChainOp chain : chains)
       touched.push_back(Touched::of(chain));
@@ -120,10 +142,12 @@ private:
     for (auto [i, chain] : llvm::enumerate(chains)) {
       uint64_t until = last;
       for (size_t j = i + 1; j < chains.size(); ++j)
-        if (chains[j].getPhase() > chain.getPhase() && dependent(touched[i], touched[j]))
+        if (chains[j].getPhase() > chain.getPhase() && mustFollow(touched[i], touched[j]))
           until = std::min(until, chains[j].getPhase() - 1);
       chain.setSlack(until - chain.getPhase());
-      order[{chain.getPhase(), chain.getSlack()}].push_back(chain);
+      const bool first = llvm::any_of(chain.getBody().getOps<kern::LaunchOp>(),
+                                      [](kern::LaunchOp l) { return counts(l); });
+      order[{chain.getPhase(), !first, chain.getSlack()}].push_back(chain);
     }
     Block &body = grid.getBody().front();
     for (auto &[when, equal] : order)

@@ -99,11 +99,13 @@ private:
   }
 
   /// Pointwise work on a product's result can run in the product's own blocks
-  /// (FuseBlocks.cpp), unless it is tied to a reduction of the whole row.
+  /// (FuseBlocks.cpp), or where ranks summed it in those of the product that follows,
+  /// unless it is tied to a reduction of the whole row.
   static bool readsProduct(model::RowwiseOp op) {
     return llvm::any_of(op.getInputs(), [](Value v) {
       return isa_and_nonnull<model::LinearOp, model::HeadLinearOp,
-                             model::ExpertLinearOp>(v.getDefiningOp());
+                             model::ExpertLinearOp, model::AllReduceOp>(
+          v.getDefiningOp());
     });
   }
 

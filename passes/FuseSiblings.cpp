@@ -11,6 +11,8 @@
 #include "passes/Parts.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 
@@ -125,15 +127,20 @@ private:
 
   /// A grid in a narrow level goes to the last wide one that it may: what follows in
   /// phases can hold only few blocks and waits for the longest of them, and a wide
-  /// level keeps the device busy anyway.
+  /// level keeps the device busy anyway. Best is beside one that others wait for as it
+  /// counts: it is slow, and not by the device's doing.
   static void sink(ArrayRef<kern::GridOp> grids, SmallVectorImpl<int64_t> &levels) {
     constexpr int64_t kWide = 128; // blocks that keep memory busy
     std::map<int64_t, int64_t> blocks;
     const auto widthOf = [](kern::GridOp grid) { // nothing runs beside one alone
       return isAlone(grid) ? 0 : blocksOf(grid);
     };
-    for (auto [grid, level] : llvm::zip(grids, levels))
+    llvm::SmallSet<int64_t, 16> slow;
+    for (auto [grid, level] : llvm::zip(grids, levels)) {
       blocks[level] += widthOf(grid);
+      if (counts(grid))
+        slow.insert(level);
+    }
     Met later;
     for (size_t i = grids.size(); i-- > 0;) {
       Touched t = Touched::of(grids[i]);
@@ -143,10 +150,13 @@ private:
       const int64_t own = widthOf(grids[i]), least = std::max(kWide, 2 * own);
       blocks[levels[i]] -= own;
       int64_t best = levels[i];
-      if (bound != kNever && blocks[best] < least && !isAlone(grids[i]))
-        for (int64_t level = bound; level > levels[i] && best == levels[i]; --level)
-          if (blocks[level] >= least)
-            best = level;
+      const bool mayMove = bound != kNever && !isAlone(grids[i]) && !counts(grids[i]);
+      for (int64_t level = bound; mayMove && level > levels[i]; --level)
+        if (best == levels[i] && slow.contains(level))
+          best = level;
+      for (int64_t level = bound; mayMove && level > levels[i]; --level)
+        if (best == levels[i] && blocks[best] < least && blocks[level] >= least)
+          best = level;
       blocks[best] += own;
       levels[i] = best;
       later.add(t, [&](int64_t met) { return std::min(met, best); }, best);

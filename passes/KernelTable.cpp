@@ -197,8 +197,9 @@ struct Table {
     int64_t experts = w.getDimSize(0), n = w.getDimSize(1), kk = w.getDimSize(2);
     int64_t topK = shapeOf(op.getIds())[1];
     auto quant = dyn_cast_or_null<model::GroupQuantAttr>(w.getEncoding());
+    const bool paged = static_cast<bool>(op.getArrivals());
     KernelChoice k;
-    k.op = "expert_linear", k.rows = shapeOf(op.getIds())[0];
+    k.op = paged ? "paged_expert_linear" : "expert_linear", k.rows = shapeOf(op.getIds())[0];
     k.params = {code(op.getInput()),
                 quant ? 2 : 1,
                 quant ? 1 : dtypeCode(w.getElementType()),
@@ -210,19 +211,28 @@ struct Table {
                 quant ? quant.getGroup() : 0,
                 shapeOf(op.getInput()).size() == 3};
     // Fewer choices than experts: few rows share one, each is its own product.
-    if (k.rows * topK <= experts) {
+    const bool gemv = k.rows * topK <= experts;
+    if (gemv) {
       // As templates/glm/expert_linear.h has it.
       int64_t width = kk >= 4096 ? 32 : 64;
-      k.templateName = "ExpertLinear", k.grid = {tiles(n, width), k.rows * topK, 1};
+      k.templateName = paged ? "PagedExpertLinear" : "ExpertLinear";
+      k.grid = {tiles(n, width), k.rows * topK, 1};
       k.parts = {k.rows, topK * tiles(n, width)};
       k.args = {in(op.getInput(), kRows), in(op.getIds(), kRows), in(op.getWeight()),
                 out(op.getResult(), even(kBoth, n, width))};
     } else {
-      k.templateName = "ExpertLinearTile", k.grid = {tiles(n, 128), experts, 1};
+      k.templateName = paged ? "PagedExpertLinearTile" : "ExpertLinearTile";
+      k.grid = {tiles(n, 128), experts, 1};
       k.alone = true;
       k.parts = {1, k.grid[0] * k.grid[1]};
       k.args = {in(op.getInput()), in(op.getIds()), in(op.getWeight()),
                 out(op.getResult())};
+    }
+    if (paged) {
+      Value arrivals = op.getArrivals();
+      k.args.push_back(TensorArg{arrivals, false, {}, gemv});
+      k.args.push_back(shapeOf(arrivals)[1]);
+      k.args.push_back(static_cast<int64_t>(*op.getRowWeight()));
     }
     k.weightBytes = std::min(experts, k.rows * topK) * matrixBytes(w);
     k.memoryBytes = tensorBytes(typeOf(op.getInput())) +
@@ -259,28 +269,29 @@ struct Table {
   }
 
   KernelChoice findRows(model::FindRowsOp op) {
+    ArrayRef<int64_t> arrivals = shapeOf(op.getArrivals());
     KernelChoice k;
     k.op = "find_rows", k.templateName = "FindRows";
-    k.params = {static_cast<int64_t>(op.getExperts()), shapeOf(op.getIds())[1]};
+    k.params = {arrivals[0], shapeOf(op.getIds())[1], arrivals[1]};
     k.rows = shapeOf(op.getIds())[0];
     k.parts = {1, 1};
-    k.alone = op.getExperts() > kFewExperts; // their lists are shared memory
-    k.args = {in(op.getIds()), PagerArg{}, static_cast<int64_t>(op.getLayer()),
-              out(op.getChosen()), out(op.getMoves())};
+    k.alone = arrivals[0] > kFewExperts; // their lists are shared memory
+    k.args = {in(op.getIds()),     PagerArg{},          static_cast<int64_t>(op.getLayer()),
+              out(op.getChosen()), out(op.getMoves()), out(op.getArrivals())};
     k.memoryBytes =
         2 * tensorBytes(typeOf(op.getIds())) + tensorBytes(typeOf(op.getMoves()));
     return k;
   }
 
   KernelChoice copyRows(model::CopyRowsOp op) {
+    ArrayRef<int64_t> arrivals = shapeOf(op.getArrivals());
     KernelChoice k;
     k.op = "copy_rows", k.templateName = "CopyRows";
-    k.params = {static_cast<int64_t>(op.getExperts()), shapeOf(op.getChosen())[1]};
-    k.rows = shapeOf(op.getChosen())[0];
+    k.params = {arrivals[0], static_cast<int64_t>(op.getTopK()), arrivals[1]};
+    k.rows = step.rows();
     k.grid = {kCopyBlocks, 1, 1}, k.parts = {1, kCopyBlocks};
-    k.args = {in(op.getChosen()), in(op.getMoves()), PagerArg{}, out(op.getReady())};
-    k.memoryBytes =
-        2 * tensorBytes(typeOf(op.getChosen())) + tensorBytes(typeOf(op.getMoves()));
+    k.args = {in(op.getMoves()), PagerArg{}, TensorArg{op.getArrived(), true, {}, true}};
+    k.memoryBytes = tensorBytes(typeOf(op.getMoves()));
     return k;
   }
 

@@ -29,11 +29,13 @@ struct StateArg {
   mlir::FlatSymbolRefAttr state;
 };
 /// A tensor operand or result; `write` marks what the kernel writes, `split` what
-/// a block touches of it.
+/// a block touches of it, `counted` counters by which blocks tell, or wait for, what
+/// is done (kern.launch).
 struct TensorArg {
   mlir::Value value;
   bool write = false;
-  Split split;
+  Split split = {};
+  bool counted = false;
 };
 /// The address of the pager.
 struct PagerArg {};

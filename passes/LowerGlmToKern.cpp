@@ -192,9 +192,12 @@ private:
         llvm::any_of(op->getOperands(), [&](Value v) { return head.contains(v); }))
       head.insert_range(op->getResults());
     for (auto [i, result] : llvm::enumerate(op->getResults()))
-      buffers[result] = alloc(
-          loc, result.getType(),
-          (originOf(loc) + (i ? "." + Twine(i) : Twine(""))).str());
+      if (auto copy = dyn_cast<model::CopyRowsOp>(op)) // counts up what it got
+        buffers[result] = bufferOf(copy.getArrivals());
+      else
+        buffers[result] = alloc(
+            loc, result.getType(),
+            (originOf(loc) + (i ? "." + Twine(i) : Twine(""))).str());
     if (auto row = dyn_cast<model::RowwiseOp>(op))
       return lowerRowwise(row);
     return lowerStructured(op);
@@ -285,7 +288,7 @@ private:
       return failure();
     Location loc = op->getLoc();
     SmallVector<Value> args;
-    SmallVector<int64_t> writes;
+    SmallVector<int64_t> writes, counted;
     leadingArgs(op, choice->rows, args);
     SmallVector<int64_t> splits;
     for (const KernelArg &arg : choice->args) {
@@ -293,6 +296,8 @@ private:
       if (auto *t = std::get_if<TensorArg>(&arg)) {
         if (t->write)
           writes.push_back(args.size());
+        if (t->counted)
+          counted.push_back(args.size());
         args.push_back(bufferOf(t->value));
         splits.push_back(t->split.encode());
       } else if (auto *s = std::get_if<StateArg>(&arg)) {
@@ -323,6 +328,8 @@ private:
           ArrayRef<int64_t>{choice->tiling->first, choice->tiling->second});
     launched.setAlone(choice->alone);
     launched.setHungry(choice->hungry);
+    if (!counted.empty())
+      launched.setCounted(counted);
     return success();
   }
 
@@ -333,8 +340,8 @@ private:
         b, loc, FlatSymbolRefAttr::get(kernel), b.getDenseI64ArrayAttr(grid), args,
         b.getDenseI64ArrayAttr(writes), b.getI64IntegerAttr(weightBytes),
         b.getI64IntegerAttr(memoryBytes), b.getI64IntegerAttr(flops),
-        DenseI64ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), UnitAttr(),
-        UnitAttr());
+        DenseI64ArrayAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+        DenseI64ArrayAttr(), UnitAttr(), UnitAttr());
   }
 
   func::FuncOp func;

@@ -15,6 +15,8 @@ void Touched::add(kern::LaunchOp launch) {
     else if (v.getDefiningOp<kern::AllocOp>())
       (llvm::is_contained(launch.getWrites(), i) ? writes : reads).insert(v);
   }
+  for (int64_t i : launch.getCounted().value_or(ArrayRef<int64_t>()))
+    counted.insert(launch.getArgs()[i]);
 }
 
 Touched Touched::of(Operation *op) {
@@ -29,6 +31,14 @@ bool passes::dependent(const Touched &a, const Touched &b) {
   };
   return meet(a.writes, b.reads) || meet(a.writes, b.writes) ||
          meet(a.reads, b.writes) || meet(a.states, b.states);
+}
+
+bool passes::mustFollow(const Touched &a, const Touched &b) {
+  Touched rest = b;
+  for (Value v : b.counted)
+    if (a.counted.contains(v))
+      rest.reads.remove(v);
+  return dependent(a, rest);
 }
 
 ArrayRef<int64_t> passes::partsOf(kern::LaunchOp launch) {
@@ -98,6 +108,19 @@ bool passes::isAlone(kern::GridOp grid) {
 
 bool passes::isHungry(kern::GridOp grid) {
   return any(grid, [](kern::LaunchOp launch) { return launch.getHungry(); });
+}
+
+static bool isCounted(kern::LaunchOp launch, bool written) {
+  return llvm::any_of(launch.getCounted().value_or(ArrayRef<int64_t>()), [&](int64_t i) {
+    return llvm::is_contained(launch.getWrites(), i) == written;
+  });
+}
+
+bool passes::counts(kern::LaunchOp launch) { return isCounted(launch, true); }
+bool passes::awaits(kern::LaunchOp launch) { return isCounted(launch, false); }
+
+bool passes::counts(kern::GridOp grid) {
+  return any(grid, [](kern::LaunchOp launch) { return counts(launch); });
 }
 
 std::string passes::describeGrid(kern::GridOp grid) {

@@ -35,6 +35,7 @@ struct Split {
 /// constants are not among it. A launch may read and write each of its states.
 struct Touched {
   llvm::SmallSetVector<mlir::Value, 8> reads, writes;
+  llvm::SmallSetVector<mlir::Value, 2> counted; ///< among both, kern.launch
   llvm::SmallSetVector<mlir::Attribute, 4> states;
 
   void add(kern::LaunchOp launch);
@@ -43,6 +44,9 @@ struct Touched {
 
 /// Whether the order of the two matters.
 bool dependent(const Touched &a, const Touched &b);
+/// Whether b, which is after a, may not begin before a has ended: it does not wait
+/// for a by itself.
+bool mustFollow(const Touched &a, const Touched &b);
 
 /// A launch's parts; without the attribute, all rows and columns are one part of
 /// a grid that cannot be divided.
@@ -57,6 +61,11 @@ int64_t argumentWords(kern::GridOp grid);
 /// Whether a launch inside `grid` is marked alone, hungry.
 bool isAlone(kern::GridOp grid);
 bool isHungry(kern::GridOp grid);
+/// Whether a launch counts up what is done, so that others may wait beside it; whether
+/// it waits for such counts by itself.
+bool counts(kern::LaunchOp launch);
+bool awaits(kern::LaunchOp launch);
+bool counts(kern::GridOp grid);
 
 /// What makes two grids the same kernel: "phase[+slack] rows columns: kernel gx gy gz T, ...;"
 /// for each chain (docs/spec/kernels.md, Groups).

@@ -7,6 +7,7 @@
 # config.json, %exits N runs a command that must end with exit code N.
 
 import os
+import subprocess
 
 import lit.formats
 
@@ -24,6 +25,12 @@ config.environment["PATH"] = os.pathsep.join(
 )
 # Code objects of the tests are cached beside them, never in the user's cache.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+
+# Whether control groups of one's own can limit memory: of containers often not.
+if subprocess.run([config.python, os.path.join(config.test_source_root, "inputs",
+                                               "memory_group.py"), "--probe"],
+                  check=False, capture_output=True).returncode == 0:
+    config.available_features.add("memory-group")
 
 glm53 = os.path.join(config.glm_source_dir, "models", "glm53")
 config.substitutions += [

@@ -202,14 +202,17 @@ bool sameWork(kern::ChainOp a, kern::ChainOp b) {
 /// for than that has, the second's begin among them.
 std::string blockNumber(ArrayRef<kern::ChainOp> chains) {
   int64_t first = 0, awaited = 0, second = 0;
+  bool counted = false; // who waits for counts begins after who counts
   for (kern::ChainOp chain : chains) {
+    for (auto launch : chain.getBody().getOps<kern::LaunchOp>())
+      counted |= launch.getCounted().has_value();
     if (chain.getPhase() == 0) {
       first += chain.getBlocks();
       awaited += chain.getSlack() == 0 ? chain.getBlocks() : 0;
     }
     second += chain.getPhase() == 1 ? chain.getBlocks() : 0;
   }
-  if (second == 0 || first - awaited < 4 * second)
+  if (second == 0 || first - awaited < 4 * second || counted)
     return "block.x";
   return llvm::formatv("phases.Among(block.x, {0}, {1}, {2})", (first + awaited) / 2,
                        first, second);

@@ -125,8 +125,8 @@ private:
     return Error::success();
   }
 
-  /// Leaves in `inputs` what a rank has. Weights are packed and quantised whole,
-  /// so that the file serves any number of ranks, and divided afterwards.
+  /// Leaves in `inputs` what a rank has. Routed experts are packed as the rows of
+  /// each rank; all others are packed and quantised whole and divided afterwards.
   Error shard(ModelInputs &inputs) {
     auto config = inputs.config.shard(options.ranks);
     if (!config)
@@ -136,11 +136,14 @@ private:
       return asUsage(fits.takeError());
     if (options.last == pipeline::Phase::Emit) {
       TimingScope files = root.nest("weight files");
-      OwningOpRef<ModuleOp> whole = glm53::declareWeights(&context, inputs.weights);
-      if (Error e = recordWeightFiles(*whole, inputs.weights, options, packed))
+      if (options.pack)
+        inputs.weights = llvm::cantFail(inputs.weights.shardExperts(options.ranks));
+      OwningOpRef<ModuleOp> stored =
+          glm53::declareWeights(&context, inputs.weights, options.ranks);
+      if (Error e = recordWeightFiles(*stored, inputs.weights, options, packed))
         return e;
-      glm53::takePieces(inputs.weights, *whole);
-      weightFiles = whole.get()->getAttr("glm.weight_files");
+      glm53::takePieces(inputs.weights, *stored);
+      weightFiles = stored.get()->getAttr("glm.weight_files");
     }
     auto weights = inputs.weights.shard(options.ranks);
     if (!weights)

@@ -173,7 +173,8 @@ static void printBound(llvm::raw_ostream &os, const Report &report,
        << mega(linkBytes(cost.work, report.assumptions))
        << " MB of experts over each link a step\n";
   else if (room.needBytes > room.haveBytes)
-    os << "predicted as if every expert were resident; --hit-rate R for paging\n";
+    os << "predicted as if every expert were resident; --experts paged and --hit-rate R "
+          "for paging\n";
   else
     os << "no expert comes over the link\n";
 }
@@ -259,18 +260,21 @@ void explain::printEntry(llvm::raw_ostream &os, const Report &report, size_t ind
 llvm::Error explain::printElsewhere(llvm::raw_ostream &os, const Report &report,
                                     size_t entry) {
   llvm::ListSeparator separator("; ");
-  os << "elsewhere  ";
+  std::string text;
+  llvm::raw_string_ostream list(text);
   for (const Machine &machine : builtinMachines()) {
-    if (machine.name == report.assumptions.machine.name)
+    if (machine.name == report.assumptions.machine.name ||
+        report.plan->ranks() > machine.cards)
       continue;
     auto cost = costOf(*report.plan, *report.plan->entries()->Get(entry),
                        forPlan(*report.plan, {machine, report.assumptions.hitRate}));
     if (!cost)
       return cost.takeError();
-    os << separator << machine.name << " " << number(cost->time.total() / 1e3, 2)
-       << " ms, " << number(cost->tokensPerSecond()) << " tok/s";
+    list << separator << machine.name << " " << number(cost->time.total() / 1e3, 2)
+         << " ms, " << number(cost->tokensPerSecond()) << " tok/s";
   }
-  os << "\n";
+  if (!text.empty())
+    os << "elsewhere  " << text << "\n";
   return llvm::Error::success();
 }
 

@@ -9,8 +9,9 @@
 using namespace glm;
 using namespace glm::planfile;
 
-/// Raised when the same units would be written as other bytes.
-static constexpr uint64_t kFormat = 1;
+/// Raised when the same units would be written as other bytes. Files whose rows are
+/// whole are as they were before others came.
+static constexpr uint64_t kFormat = 1, kFormatOfRanks = 2;
 
 PackUnit &PackLayout::startUnit(uint64_t alignment) {
   const uint64_t begin = llvm::alignTo(dataBytes(), alignment);
@@ -56,8 +57,9 @@ void PackLayout::finish() {
 }
 
 uint64_t PackLayout::fileBytes() const {
-  return dataBytes() + SerializeChecksums({0, 0, std::vector<PackedBlock>(all.size())})
-                           .size();
+  PackedChecksums sums;
+  sums.blocks.resize(all.size());
+  return dataBytes() + SerializeChecksums(sums).size();
 }
 
 uint64_t PackLayout::bytesToRead(size_t first) const {
@@ -76,13 +78,19 @@ uint64_t PackLayout::identity() const {
   auto add = [&](auto... numbers) {
     (hash.AddNumber(static_cast<uint64_t>(numbers)), ...);
   };
-  add(kFormat, inputs.size());
+  const bool divided = ranks > 1;
+  add(divided ? kFormatOfRanks : kFormat, inputs.size());
+  if (divided)
+    add(ranks);
   for (const PackInput &input : inputs)
     add(input.size, input.fingerprint, input.modified);
   for (const PackUnit &unit : all) {
     add(unit.begin, unit.end, unit.parts.size(), unit.matrix.has_value());
-    for (const PackPart &part : unit.parts)
+    for (const PackPart &part : unit.parts) {
       add(part.input, part.from, part.size, part.at);
+      if (divided)
+        add(part.run, part.stride);
+    }
     if (const auto &m = unit.matrix)
       add(m->input, m->from, m->stored, m->form, m->rows, m->columns, m->group,
           m->codesAt, m->scalesAt);

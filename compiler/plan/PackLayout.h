@@ -29,10 +29,12 @@ struct PackInput {
   int64_t modified = 0;
 };
 
-/// `size` bytes of an input from `from` on, which go to byte `at` of the file.
+/// `size` bytes of an input from `from` on, which go to byte `at` of the file. With
+/// `run` they are runs of so many bytes each, `stride` apart in the input.
 struct PackPart {
   uint32_t input;
   uint64_t from, size, at;
+  uint64_t run = 0, stride = 0;
 };
 
 /// A matrix [rows, columns] of `stored` at byte `from` of an input, of which
@@ -69,6 +71,9 @@ public:
   static constexpr uint64_t kUnitBytes = 64 << 20;
 
   std::vector<PackInput> inputs;
+  /// Whose rows of experts these are: 1, each row a whole expert; N, the parts that
+  /// N ranks have of one; 0, there are none.
+  uint32_t ranks = 0;
 
   /// Copies of one weight. Returns where they begin.
   uint64_t addPiece(uint32_t input, uint64_t from, uint64_t size);

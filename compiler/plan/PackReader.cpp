@@ -2,6 +2,9 @@
 
 #include "compiler/plan/PackReader.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -124,6 +127,42 @@ bool PackReader::readInput(uint32_t input, uint64_t from, char *to, uint64_t siz
   return true;
 }
 
+/// Runs are short, and what lies between them belongs to other ranks: many are read
+/// at once and picked out. The rows of those ranks come next and find it in memory.
+bool PackReader::readPart(const PackPart &part, uint64_t first, char *to, uint64_t size,
+                          std::string &failure) {
+  constexpr uint64_t kSpread = 1 << 20;
+  const uint64_t run = part.run ? part.run : part.size;
+  while (size > 0) {
+    const uint64_t column = first % run;
+    const uint64_t from = part.from + first / run * part.stride + column;
+    // From here to the end of the last of `runs` runs.
+    const uint64_t wanted = llvm::divideCeil(column + size, run);
+    const uint64_t runs =
+        part.run ? std::clamp<uint64_t>(kSpread / part.stride, 1, wanted) : 1;
+    const uint64_t done = std::min(size, runs * run - column);
+    if (runs == 1) {
+      if (!readInput(part.input, from, to, done, failure))
+        return false;
+    } else {
+      const uint64_t last = column + done - (runs - 1) * run; // bytes of the last run
+      spread.resize((runs - 1) * part.stride - column + last);
+      if (!readInput(part.input, from, spread.data(), spread.size(), failure))
+        return false;
+      uint64_t at = 0; // in `spread`
+      char *out = to;
+      for (uint64_t i = 0; i < runs; ++i) {
+        const uint64_t bytes = i + 1 == runs ? last : i == 0 ? run - column : run;
+        std::memcpy(out, spread.data() + at, bytes);
+        out += bytes;
+        at += i == 0 ? part.stride - column : part.stride;
+      }
+    }
+    to += done, first += done, size -= done;
+  }
+  return true;
+}
+
 bool PackReader::readCopies(size_t number) {
   const PackUnit &unit = layout.units()[number];
   auto part = unit.parts.begin();
@@ -139,8 +178,8 @@ bool PackReader::readCopies(size_t number) {
       const uint64_t begin = std::max(part->at, at);
       const uint64_t stop = std::min(part->at + part->size, end);
       std::memset(chunk->bytes.data() + (filled - at), 0, begin - filled);
-      readInput(part->input, part->from + (begin - part->at),
-                chunk->bytes.data() + (begin - at), stop - begin, chunk->failure);
+      readPart(*part, begin - part->at, chunk->bytes.data() + (begin - at),
+               stop - begin, chunk->failure);
       chunk->read += stop - begin;
       filled = stop;
       if (stop < part->at + part->size)

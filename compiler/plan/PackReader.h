@@ -62,11 +62,15 @@ private:
   void hand(PackChunk *chunk);
   bool readInput(uint32_t input, uint64_t from, char *to, uint64_t size,
                  std::string &failure) const;
+  /// Bytes of a part from `first` on.
+  bool readPart(const PackPart &part, uint64_t first, char *to, uint64_t size,
+                std::string &failure);
 
   const PackLayout &layout;
   const uint64_t chunkBytes;
   std::vector<int> files;
   PackChunk buffers[kBuffers];
+  std::vector<char> spread; // of readPart
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<PackChunk *> empty, full; // under `mutex`

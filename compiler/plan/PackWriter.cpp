@@ -57,7 +57,7 @@ public:
     }
     if (recorded)
       return recorded;
-    PackedChecksums sums{layout.dataBytes(), layout.identity(), {}};
+    PackedChecksums sums{layout.dataBytes(), layout.identity(), layout.ranks, {}};
     for (auto [unit, checksum] : llvm::zip(layout.units(), file.checksums()))
       sums.blocks.push_back({unit.end - unit.begin, checksum});
     const std::vector<std::byte> end = SerializeChecksums(sums);
@@ -199,6 +199,9 @@ Expected<PackResult> planfile::writePacked(const PackLayout &layout,
     if (options.note)
       options.note(text.str());
   };
+  if (layout.ranks > 0)
+    if (std::string why = PackedForOthers(target, layout.ranks); !why.empty())
+      note(target + ": " + why + "; it is replaced");
   if (restarted)
     note((*file)->path() + ": is of other weights or options; packing begins anew");
   result.resumed = layout.bytesToRead() - layout.bytesToRead(done);

@@ -88,12 +88,16 @@ protected:
   }
 
   static void layOut(PackLayout &layout) {
+    layout.ranks = 2;
     layout.addPiece(0, 100, 20001);
     std::vector<PackPart> row;
     for (uint64_t e = 0; e < 6; ++e) {
       row = {{0, 30000 + e * 9000, 8000, 0}, {1, e * 300, 260, 0}, {1, 5000, 1000, 0}};
       layout.addRow(row);
     }
+    // Runs that are read together, and one by one.
+    row = {{0, 40003, 7000, 0, 35, 110}, {1, 100, 2400, 0, 600, 90000}};
+    layout.addRow(row);
     for (CodeForm form : {CodeForm::Int8, CodeForm::Int4}) {
       PackMatrix m{"m", 1, 20000, StoredFloat::BF16, form, 60, 320, 128};
       layout.addMatrix(m);
@@ -162,7 +166,11 @@ TEST_F(Packing, BytesLieWhereTheLayoutSays) {
   for (const PackUnit &unit : layout.units()) {
     for (const PackPart &part : unit.parts) {
       EXPECT_EQ(part.at % 256, 0u);
-      want.replace(part.at, part.size, inputs[part.input].substr(part.from, part.size));
+      std::string bytes;
+      const uint64_t run = part.run ? part.run : part.size;
+      for (uint64_t at = part.from; bytes.size() < part.size; at += part.stride)
+        bytes += inputs[part.input].substr(at, run);
+      want.replace(part.at, part.size, bytes);
     }
     if (const auto &m = unit.matrix) {
       auto made = quantizeRows(m->form, m->stored, inputs[1].data() + m->from, m->rows,
@@ -203,6 +211,7 @@ TEST_F(Packing, EachBlockHasItsChecksum) {
   auto sums = ReadChecksums(target);
   ASSERT_TRUE(sums.ok() && sums->has_value()) << sums.status();
   ASSERT_EQ((*sums)->blocks.size(), layout.units().size());
+  EXPECT_EQ((*sums)->ranks, 2u);
   uint64_t at = 0;
   for (const PackedBlock &block : (*sums)->blocks) {
     EXPECT_EQ(block.xxh3, hashOf(std::string_view(bytes).substr(at, block.size)));
@@ -332,16 +341,49 @@ TEST_F(Packing, TheIdentityIsOfContentsAndPlaces) {
   PackLayout same = layout;
   same.inputs[0].path = "elsewhere";
   EXPECT_EQ(same.identity(), identity);
-  for (int what = 0; what < 4; ++what) {
+  for (int what = 0; what < 6; ++what) {
     PackLayout other = layout;
     switch (what) {
     case 0: other.inputs[1].size += 1; break;
     case 1: other.inputs[1].modified += 1; break;
     case 2: other.addPiece(0, 0, 1); break;
     case 3: other.finish(), other.addPiece(0, 1, 1); break;
+    case 4: other.ranks = 4; break;
+    case 5: other.ranks = 1; break;
     }
     EXPECT_NE(other.identity(), identity) << what;
   }
+  uint64_t last = 0;
+  for (uint64_t stride : {80, 81}) {
+    PackLayout cut = layout;
+    std::vector<PackPart> row = {{0, 0, 800, 0, 40, stride}};
+    cut.addRow(row);
+    EXPECT_NE(cut.identity(), last);
+    last = cut.identity();
+  }
+}
+
+// What was packed before rows could be those of ranks is not packed again.
+TEST_F(Packing, RowsOfWholeExpertsKeepTheirIdentity) {
+  PackLayout whole;
+  whole.inputs = {{"a", 300000, 5, 77}};
+  whole.addPiece(0, 100, 20001);
+  std::vector<PackPart> row = {{0, 30000, 8000, 0}, {0, 5000, 1000, 0}};
+  whole.addRow(row);
+  whole.finish();
+  for (uint32_t ranks : {0, 1}) {
+    whole.ranks = ranks;
+    EXPECT_EQ(whole.identity(), 16484682502996398849u);
+  }
+}
+
+TEST_F(Packing, AFileOfOtherRanksIsReplacedWithAWord) {
+  EXPECT_EQ(pack(), "");
+  layout.ranks = 4;
+  EXPECT_EQ(pack(), "");
+  EXPECT_FALSE(reused);
+  EXPECT_THAT(notes, HasSubstr("x.glmweights: its experts are packed for 2 ranks, the "
+                               "plan is for 4; it is replaced"));
 }
 
 TEST_F(Packing, ASecondOneIsRefused) {
@@ -394,7 +436,7 @@ TEST_F(Packing, AnInterruptionKeepsWhatIsDone) {
 TEST_F(Packing, ADiskWithoutRoomIsToldBeforeAnythingIsWritten) {
   options.freeBytes = [](const std::string &) { return 20000; };
   const std::string error = pack();
-  EXPECT_THAT(error, HasSubstr("needs 152.2 KiB more"));
+  EXPECT_THAT(error, HasSubstr("needs 164.2 KiB more"));
   EXPECT_THAT(error, HasSubstr("has 19.5 KiB free; make room for "));
   expectNothingLeft();
   // What is done already needs no more room.

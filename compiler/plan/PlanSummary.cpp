@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace glm;
@@ -24,6 +25,38 @@ static uint64_t weightBytes(const plan::Weight &w) {
   uint64_t k = w.shape()->Get(w.shape()->size() - 1);
   uint64_t codes = w.form() == plan::WeightForm::DENSE_INT8 ? k : (k + 7) / 8 * 4;
   return n / k * (codes + (k + w.group() - 1) / w.group() * 2);
+}
+
+/// Bytes of one expert of `w` as pieces of a row, each at the next multiple of 256.
+static uint64_t pieceBytes(const plan::Weight &w, uint64_t experts) {
+  uint64_t n = 1, k = w.shape()->Get(w.shape()->size() - 1);
+  for (uint64_t d : *w.shape())
+    n *= d;
+  n /= experts;
+  if (w.group() == 0)
+    return llvm::alignTo(n * plan::ElementBytes(w.dtype()), 256);
+  return llvm::alignTo(n / k * ((k + 7) / 8 * 4), 256) +
+         llvm::alignTo(n / k * ((k + w.group() - 1) / w.group() * 2), 256);
+}
+
+static std::optional<PagedSummary> summarisePaged(const plan::Plan &plan) {
+  const auto *layers = plan.expert_rows();
+  if (!layers || layers->size() == 0)
+    return std::nullopt;
+  const uint64_t experts = plan.model()->experts();
+  const uint64_t topK = plan.model()->experts_per_token();
+  PagedSummary s;
+  s.layers = layers->size();
+  s.rows = s.layers * experts;
+  s.rowsPerToken = s.layers * topK;
+  for (uint32_t w : *layers->Get(0)->weights())
+    s.rowBytes += pieceBytes(*plan.weights()->Get(w), experts);
+  s.rowBytes = llvm::alignTo(s.rowBytes, 4096);
+  for (const plan::Entry *entry : *plan.entries())
+    s.stepTokens =
+        std::max(s.stepTokens, uint64_t(entry->sequences()) * entry->tokens());
+  s.leastSlots = std::min(experts, s.stepTokens * topK);
+  return s;
 }
 
 std::string planfile::grouped(uint64_t n) {
@@ -98,6 +131,7 @@ PlanSummary planfile::summarise(const plan::Plan &plan) {
     s.weightTotal += weightBytes(*w);
     s.expertTotal += plan::IsExperts(w->form()) ? weightBytes(*w) : 0;
   }
+  s.paged = summarisePaged(plan);
   for (const plan::State *state : tables(plan.states())) {
     uint64_t n = plan::ElementBytes(state->dtype());
     for (uint64_t d : *state->shape())
@@ -135,6 +169,16 @@ llvm::json::Object planfile::toJson(const PlanSummary &s) {
   llvm::json::Array entries;
   for (const EntrySummary &e : s.entries)
     entries.push_back(entryJson(e));
+  llvm::json::Value paged = nullptr;
+  if (s.paged)
+    paged = llvm::json::Object{{"layers", s.paged->layers},
+                               {"rows", s.paged->rows},
+                               {"row_bytes", s.paged->rowBytes},
+                               {"bytes", s.paged->rows * s.paged->rowBytes},
+                               {"rows_per_token", s.paged->rowsPerToken},
+                               {"bytes_per_token",
+                                s.paged->rowsPerToken * s.paged->rowBytes},
+                               {"least_slots", s.paged->leastSlots}};
   const EntrySummary *decode = s.decode();
   return llvm::json::Object{
       {"launches", decode ? decode->launches : 0},
@@ -143,6 +187,7 @@ llvm::json::Object planfile::toJson(const PlanSummary &s) {
       {"state_bytes_per_token", s.stateBytesPerToken},
       {"weight_bytes_total", s.weightTotal},
       {"weight_bytes_experts", s.expertTotal},
+      {"paged_experts", std::move(paged)},
       {"has_weights", s.hasWeights},
       {"max_context", s.maxContext},
       {"ranks", s.ranks},
@@ -165,6 +210,13 @@ std::string planfile::toText(const PlanSummary &s) {
   os << "weights " << grouped(s.weightTotal) << " B; state "
      << grouped(s.stateBytesPerSequence) << " B a sequence + "
      << llvm::formatv("{0:f0}", s.stateBytesPerToken) << " B a token\n";
+  if (const auto &p = s.paged)
+    os << "paged experts: " << grouped(p->rows) << " rows of " << grouped(p->rowBytes)
+       << " B in " << p->layers << " layers, " << grouped(p->rows * p->rowBytes)
+       << " B; a token chooses " << grouped(p->rowsPerToken) << ", "
+       << grouped(p->rowsPerToken * p->rowBytes) << " B; " << grouped(p->leastSlots)
+       << " slots or more (steps of " << grouped(p->stepTokens) << " tokens), "
+       << grouped(p->leastSlots * p->rowBytes) << " B\n";
   if (!s.hasWeights)
     os << "without weights: glmrun inspect, glmrun bench --synthetic and glmc explain take "
           "it\n";

@@ -11,6 +11,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,21 @@ struct EntrySummary {
   std::vector<KernelRow> ops; // by bytes, largest first
 };
 
+/// Routed experts that steps page (docs/spec/paging.md): a row is one expert of one
+/// layer, as it lies in a slot.
+struct PagedSummary {
+  uint64_t layers = 0, rows = 0, rowBytes = 0;
+  uint64_t rowsPerToken = 0; // that a decoded token chooses, in all layers
+  uint64_t leastSlots = 0;   // that one layer of the largest step may ask for
+  uint64_t stepTokens = 0;   // of that step
+};
+
 struct PlanSummary {
   std::string math, fuse;
   uint64_t weightTotal = 0;           // bytes of all weights
   bool hasWeights = true;             // false: compiled with --weights none
   uint64_t expertTotal = 0;           // the part of it in tables of experts
+  std::optional<PagedSummary> paged;  // nullopt: experts are resident
   uint64_t stateBytesPerSequence = 0; // constant part
   double stateBytesPerToken = 0;      // growth
   uint64_t maxContext = 0;
@@ -60,8 +71,8 @@ std::string grouped(uint64_t n);
 /// state_bytes_per_token of one decoded token, and the entries.
 llvm::json::Object toJson(const PlanSummary &summary);
 
-/// Three lines for people, a line more for several ranks, and one for a plan without
-/// weights.
+/// Three lines for people, and more for several ranks, for paged experts and for a plan
+/// without weights.
 std::string toText(const PlanSummary &summary);
 
 } // namespace glm::planfile

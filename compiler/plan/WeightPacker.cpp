@@ -60,33 +60,64 @@ private:
     weight.setPieces(ArrayRef(fresh));
   }
 
-  /// The experts of one layer: row e has the pieces of expert e of each weight.
+  /// The experts of one layer: a row has the pieces that one rank has of one expert
+  /// of each weight. Those of an expert lie side by side, as they are read from one
+  /// place.
   void copyRows(ArrayRef<model::WeightOp> weights) {
-    SmallVector<SmallVector<int64_t>> fresh(weights.size());
+    SmallVector<SmallVector<int64_t>> fresh;
+    for (model::WeightOp weight : weights)
+      fresh.emplace_back(*weight.getPieces());
     const int64_t experts = expertsOf(weights.front());
+    const int64_t ranks = fresh.front().size() / (experts * numbersOf(weights.front()));
+    layout.ranks = ranks;
     std::vector<PackPart> parts;
-    for (int64_t e = 0; e < experts; ++e) {
-      parts.clear();
-      for (model::WeightOp weight : weights)
-        for (ArrayRef<int64_t> old = piecesOf(weight, e); !old.empty();
-             old = old.drop_front(3))
-          parts.push_back({static_cast<uint32_t>(old[0]), static_cast<uint64_t>(old[1]),
-                           static_cast<uint64_t>(old[2]), 0});
-      layout.addRow(parts);
-      auto part = parts.begin();
-      for (auto [weight, pieces] : llvm::zip(weights, fresh))
-        for (size_t n = piecesOf(weight, e).size() / 3; n > 0; --n, ++part)
-          pieces.append({packedFile, static_cast<int64_t>(part->at),
-                         static_cast<int64_t>(part->size)});
-    }
-    for (auto [weight, pieces] : llvm::zip(weights, fresh))
+    for (int64_t e = 0; e < experts; ++e)
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        parts.clear();
+        for (auto [weight, pieces] : llvm::zip(weights, fresh))
+          addParts(weight, piecesOf(weight, pieces, rank * experts + e), parts);
+        layout.addRow(parts);
+        auto part = parts.begin();
+        for (auto [weight, pieces] : llvm::zip(weights, fresh)) {
+          MutableArrayRef<int64_t> row = piecesOf(weight, pieces, rank * experts + e);
+          for (; !row.empty(); row = row.drop_front(3), ++part) {
+            row[0] = packedFile;
+            row[1] = static_cast<int64_t>(part->at);
+            row[2] = static_cast<int64_t>(part->size);
+          }
+        }
+      }
+    for (auto [weight, pieces] : llvm::zip(weights, fresh)) {
       model::WeightOp(weight).setPieces(ArrayRef(pieces));
+      model::WeightOp(weight).removeCutsAttr();
+    }
   }
 
-  static ArrayRef<int64_t> piecesOf(model::WeightOp weight, int64_t expert) {
-    const bool coded = cast<RankedTensorType>(weight.getType()).getEncoding() != nullptr;
-    const size_t perExpert = coded ? 6 : 3; // numbers
-    return weight.getPieces()->slice(expert * perExpert, perExpert);
+  /// Where the pieces of one matrix are taken from.
+  static void addParts(model::WeightOp weight, ArrayRef<int64_t> pieces,
+                       std::vector<PackPart> &parts) {
+    ArrayRef<int64_t> cut = weight.getCuts().value_or(ArrayRef<int64_t>());
+    for (; !pieces.empty(); pieces = pieces.drop_front(3)) {
+      PackPart part{static_cast<uint32_t>(pieces[0]), static_cast<uint64_t>(pieces[1]),
+                    static_cast<uint64_t>(pieces[2]), 0};
+      if (!cut.empty()) {
+        part.size = cut[0] * cut[1];
+        part.run = cut[1];
+        part.stride = cut[2];
+        cut = cut.drop_front(3);
+      }
+      parts.push_back(part);
+    }
+  }
+
+  /// Of the pieces of one matrix: a triple, two with scales.
+  static size_t numbersOf(model::WeightOp weight) {
+    return cast<RankedTensorType>(weight.getType()).getEncoding() ? 6 : 3;
+  }
+  static MutableArrayRef<int64_t> piecesOf(model::WeightOp weight,
+                                           MutableArrayRef<int64_t> pieces,
+                                           int64_t matrix) {
+    return pieces.slice(matrix * numbersOf(weight), numbersOf(weight));
   }
 
   void quantise(model::WeightOp weight) {

@@ -254,7 +254,18 @@ LogicalResult ExpertLinearOp::verify() {
     return emitOpError("expects input [T, K] or [T, top_k, K] with K = ")
            << w.back() << ", and ids [T, top_k]";
   // C2
-  return expectShape(*this, "result", getResult(), {x[0], ids[1], w[1]});
+  if (failed(expectShape(*this, "result", getResult(), {x[0], ids[1], w[1]})))
+    return failure();
+  // C3
+  if (!getArrivals() != !getRowWeight())
+    return emitOpError("expects row_weight with arrivals, and neither without");
+  if (!getArrivals())
+    return success();
+  ArrayRef<int64_t> arrivals = shapeOf(getArrivals());
+  if (arrivals[0] != w[0] || static_cast<int64_t>(*getRowWeight()) >= arrivals[1])
+    return emitOpError("expects arrivals [E, weights] with E = ")
+           << w[0] << " and more than " << *getRowWeight() << " weights";
+  return success();
 }
 
 LogicalResult SinkhornOp::verify() {
@@ -290,26 +301,23 @@ LogicalResult TakeColsOp::verify() {
 // Pager users
 //===----------------------------------------------------------------------===//
 
-/// The rows of experts that a layer of a step may move, and their number.
-static LogicalResult expectMoves(Operation *op, Value moves, Value ids, int64_t experts) {
-  int64_t most = std::min(experts, product(shapeOf(ids)));
-  return expectShape(op, "moves", moves, {1 + 2 * most});
-}
-
 LogicalResult FindRowsOp::verify() {
   // C1
   if (failed(expectShape(*this, "chosen", getChosen(), shapeOf(getIds()))))
     return failure();
   // C2
-  return expectMoves(*this, getMoves(), getIds(), getExperts());
+  int64_t most = std::min(shapeOf(getArrivals())[0], product(shapeOf(getIds())));
+  return expectShape(*this, "moves", getMoves(), {1 + 2 * most});
 }
 
 LogicalResult CopyRowsOp::verify() {
   // C1
-  if (failed(expectMoves(*this, getMoves(), getChosen(), getExperts())))
+  if (failed(expectShape(*this, "arrived", getArrived(), shapeOf(getArrivals()))))
     return failure();
   // C2
-  return expectShape(*this, "ready", getReady(), shapeOf(getChosen()));
+  if (!getArrivals().hasOneUse())
+    return emitOpError("counts up the buffer of arrivals, which others read too");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

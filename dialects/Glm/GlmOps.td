@@ -273,13 +273,17 @@ def Glm_ExpertLinearOp : Glm_Op<"expert_linear", [Pure]> {
   let summary = "One product for each expert that a row chose";
   let description = [{
     `y[t, s] = w[ids[t, s]] . x[t]` when x is [T, K], and of `x[t, s]` when x is
-    [T, top_k, K]. An id outside 0..E-1 gives zeros.
+    [T, top_k, K]. An id outside 0..E-1 gives zeros. With paged experts, `arrivals`
+    is that of `glm.copy_rows`, and w is weight `row_weight` of a row.
   }];
   let arguments = (ins Glm_Activation:$input,    // [T, K] | [T, top_k, K]  C1
                        2DTensorOf<[I32]>:$ids,   // [T, top_k]
-                       Glm_WeightLike:$weight);  // [E, N, K]  C1
+                       Glm_WeightLike:$weight,   // [E, N, K]  C1
+                       Optional<2DTensorOf<[I32]>>:$arrivals, // [E, weights]  C3
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$row_weight); // C3
   let results = (outs Glm_Activation:$result);   // [T, top_k, N]  C2
-  let assemblyFormat = "$input `,` $ids `,` $weight attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{ $input `,` $ids `,` $weight (`arrivals` `(` $arrivals^ `)`)?
+    attr-dict `:` functional-type(operands, results) }];
   let hasVerifier = 1;
 }
 
@@ -336,13 +340,15 @@ def Glm_FindRowsOp : Glm_PagerUser<"find_rows"> {
     An access of layer `layer` of `glm.expert_rows`, numbered from 0 in the order of
     the step. `chosen` are the ids of valid rows that are an expert's, -1 for others;
     `moves` has their number, then (row, slot) of each row of experts that is to be
-    copied. Where it is copied from and to is the pager's matter.
+    copied. Where it is copied from and to is the pager's matter. `arrivals` counts,
+    for each weight of each chosen expert's row, the parts that are in its slot: all
+    of them but those of `moves`.
   }];
   let arguments = (ins 2DTensorOf<[I32]>:$ids, // [T, top_k]
-                       ConfinedAttr<I64Attr, [IntNonNegative]>:$layer,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$experts);
-  let results = (outs 2DTensorOf<[I32]>:$chosen, // [T, top_k]  C1
-                      1DTensorOf<[I32]>:$moves); // [1 + 2 min(experts, T * top_k)]  C2
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$layer);
+  let results = (outs 2DTensorOf<[I32]>:$chosen,    // [T, top_k]  C1
+                      1DTensorOf<[I32]>:$moves,     // [1 + 2 min(E, T * top_k)]  C2
+                      2DTensorOf<[I32]>:$arrivals); // [E, weights of a row]
   let assemblyFormat = "$ids attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -350,14 +356,16 @@ def Glm_FindRowsOp : Glm_PagerUser<"find_rows"> {
 def Glm_CopyRowsOp : Glm_PagerUser<"copy_rows"> {
   let summary = "Copies rows of experts into their slots";
   let description = [{
-    `ready` are the ids of `chosen` once every row of `moves` is in its slot: products
-    with paged weights take these.
+    `arrived` is `arrivals` with the parts counted that were copied, in the same
+    buffer: nothing else may read `arrivals`. Products with paged weights take it, as
+    it is there when every row of `moves` is in its slot; a product beside the copies
+    looks at the count of its own row instead.
   }];
-  let arguments = (ins 2DTensorOf<[I32]>:$chosen, // [T, top_k]
-                       1DTensorOf<[I32]>:$moves,  // C1
-                       ConfinedAttr<I64Attr, [IntPositive]>:$experts);
-  let results = (outs 2DTensorOf<[I32]>:$ready);  // [T, top_k]  C2
-  let assemblyFormat = "$chosen `,` $moves attr-dict `:` functional-type(operands, results)";
+  let arguments = (ins 1DTensorOf<[I32]>:$moves,
+                       2DTensorOf<[I32]>:$arrivals, // [E, weights of a row]  C2
+                       ConfinedAttr<I64Attr, [IntPositive]>:$top_k);
+  let results = (outs 2DTensorOf<[I32]>:$arrived);  // as arrivals  C1
+  let assemblyFormat = "$moves `,` $arrivals attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

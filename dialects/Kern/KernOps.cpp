@@ -113,6 +113,10 @@ LogicalResult LaunchOp::verify() {
     if (w < 0 || w >= static_cast<int64_t>(getArgs().size()) ||
         !isa<MemRefType>(getArgs()[w].getType()))
       return emitOpError("writes argument ") << w << ", which is no buffer";
+  for (int64_t c : getCounted().value_or(ArrayRef<int64_t>()))
+    if (c < 0 || c >= static_cast<int64_t>(getArgs().size()) ||
+        !getArgs()[c].getDefiningOp<AllocOp>())
+      return emitOpError("counts in argument ") << c << ", which is no buffer";
   return verifyParts(*this);
 }
 

@@ -120,7 +120,10 @@ def Kern_LaunchOp : Kern_Op<"launch",
     empty means anything. `tiling` = [least, most]: the kernel may also be had with
     another number of columns, a multiple of `least` that divides `most`. `alone`:
     the kernel takes most of a workgroup's shared memory. `hungry`: it needs more
-    registers than leave room for three of its blocks on a gfx1201's unit.
+    registers than leave room for three of its blocks on a gfx1201's unit. `counted`
+    has the positions of buffers of counters: a kernel that writes one counts up what
+    is done, one that reads it waits for the counts that it needs, so it may run
+    beside the other if its blocks begin later.
 
     The byte and operation counts are for full occupancy (every row valid, caches
     at the length given to the compiler) and feed `glmc explain`.
@@ -133,6 +136,7 @@ def Kern_LaunchOp : Kern_Op<"launch",
                        OptionalAttr<DenseI64ArrayAttr>:$parts,             // C4
                        OptionalAttr<DenseI64ArrayAttr>:$splits,            // C4
                        OptionalAttr<DenseI64ArrayAttr>:$tiling,            // C4
+                       OptionalAttr<DenseI64ArrayAttr>:$counted,           // C2
                        UnitAttr:$alone, UnitAttr:$hungry);
   let assemblyFormat = [{
     $kernel `grid` $grid `(` ($args^ `:` type($args))? `)` `writes` $writes attr-dict

@@ -50,10 +50,11 @@ static void declareWeight(OpBuilder &b, const WeightInfo &info) {
 }
 
 OwningOpRef<ModuleOp> glm53::declareWeights(MLIRContext *context,
-                                            const Weights &weights) {
+                                            const Weights &weights, int64_t ranks) {
   context->loadDialect<model::GlmDialect>();
   OpBuilder b(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(b.getUnknownLoc());
+  module.get()->setAttr("glm.ranks", b.getI64IntegerAttr(ranks));
   b.setInsertionPointToEnd(module->getBody());
   for (const WeightInfo &info : weights.all())
     declareWeight(b, info);
@@ -63,9 +64,15 @@ OwningOpRef<ModuleOp> glm53::declareWeights(MLIRContext *context,
 void glm53::takePieces(Weights &weights, ModuleOp module) {
   for (auto [info, op] : llvm::zip(weights.all(), module.getOps<model::WeightOp>())) {
     info.pieces.clear();
+    info.cuts.clear();
     info.source.reset();
     if (!op.getPieces())
       continue;
+    if (auto cuts = op.getCuts())
+      for (size_t i = 0; i + 2 < cuts->size(); i += 3)
+        info.cuts.push_back({static_cast<uint64_t>((*cuts)[i]),
+                             static_cast<uint64_t>((*cuts)[i + 1]),
+                             static_cast<uint64_t>((*cuts)[i + 2])});
     ArrayRef<int64_t> p = *op.getPieces();
     for (size_t i = 0; i + 2 < p.size(); i += 3)
       info.pieces.push_back({static_cast<uint32_t>(p[i]), static_cast<uint64_t>(p[i + 1]),

@@ -39,9 +39,11 @@ struct BuildOptions {
 };
 
 /// A module of the weights alone, for what gives them pieces; takePieces puts
-/// those in `weights`, in whose order they are.
+/// those in `weights`, in whose order they are. Some of them may be divided
+/// among `ranks`.
 mlir::OwningOpRef<mlir::ModuleOp> declareWeights(mlir::MLIRContext *context,
-                                                 const Weights &weights);
+                                                 const Weights &weights,
+                                                 int64_t ranks);
 void takePieces(Weights &weights, mlir::ModuleOp module);
 
 /// Builds and verifies the module. Module attributes `glm.model`,

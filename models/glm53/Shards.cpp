@@ -115,6 +115,18 @@ void divide(WeightInfo &info, int64_t ranks) {
   size /= ranks;
   if (info.isCoded() && info.split == Split::Columns)
     info.group = std::min(info.group, size);
+  info.split = Split::None;
+}
+
+/// Divides `info` where it is to be; why not, when it cannot.
+Error divideWeight(WeightInfo &info, int64_t ranks) {
+  if (ranks == 1 || info.split == Split::None)
+    return Error::success();
+  if (std::string why = whyNot(info, ranks); why.empty())
+    divide(info, ranks);
+  else if (info.use != WeightInfo::Use::Head) // which stays whole
+    return createStringError(why);
+  return Error::success();
 }
 
 } // namespace
@@ -137,14 +149,18 @@ Expected<Config> Config::shard(int64_t ranks) const {
 
 Expected<Weights> Weights::shard(int64_t ranks) const {
   Weights result = *this;
-  for (WeightInfo &info : result.weights) {
-    if (ranks == 1 || info.split == Split::None)
-      continue;
-    if (std::string why = whyNot(info, ranks); why.empty())
-      divide(info, ranks);
-    else if (info.use != WeightInfo::Use::Head) // which stays whole
-      return createStringError(why);
-  }
+  for (WeightInfo &info : result.weights)
+    if (Error e = divideWeight(info, ranks))
+      return std::move(e);
+  return std::move(result);
+}
+
+Expected<Weights> Weights::shardExperts(int64_t ranks) const {
+  Weights result = *this;
+  for (WeightInfo &info : result.weights)
+    if (info.isExperts())
+      if (Error e = divideWeight(info, ranks))
+        return std::move(e);
   return std::move(result);
 }
 

@@ -146,6 +146,30 @@ TEST(Shards, QuantisedHere) {
     expectShards(config, {.dense = form, .denseHead = true}, 2);
 }
 
+TEST(Shards, ExpertsMayBeDividedFirst) {
+  Weights whole = Weights::declare(configWith({{"moe_intermediate_size", 64}}));
+  place(whole);
+  Weights once = accepted(whole.shard(2));
+  Weights experts = accepted(whole.shardExperts(2));
+  Weights twice = accepted(experts.shard(2));
+  size_t stacks = 0;
+  for (const auto &[all, part, want, got] :
+       llvm::zip(whole.all(), experts.all(), once.all(), twice.all())) {
+    SCOPED_TRACE(all.name);
+    stacks += all.isExperts();
+    EXPECT_EQ(part.shape, all.isExperts() ? want.shape : all.shape);
+    EXPECT_EQ(got.shape, want.shape);
+    EXPECT_EQ(got.group, want.group);
+    EXPECT_EQ(got.cuts.size(), want.cuts.size());
+    ASSERT_EQ(got.pieces.size(), want.pieces.size());
+    for (auto [a, b] : llvm::zip(got.pieces, want.pieces)) {
+      EXPECT_EQ(a.offset, b.offset);
+      EXPECT_EQ(a.size, b.size);
+    }
+  }
+  EXPECT_GT(stacks, 0u);
+}
+
 TEST(Shards, OneRankHasEverything) {
   Weights whole = Weights::declare(configWith({}));
   place(whole);

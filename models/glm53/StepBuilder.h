@@ -66,7 +66,7 @@ private:
   Value dsa(Value x);
   Value denseFfn(llvm::StringRef prefix, Value x);
   Value moe(Value x);
-  Value pagedIds(Value ids); // once their experts can be read, [T, top_k]
+  std::pair<Value, Value> pagedRows(Value ids); // chosen [T, top_k], arrived [E, 3]
 
   // StepAttention.cpp
   Value kdaHeads(llvm::StringRef which, Value x, bool normalise, double scale);

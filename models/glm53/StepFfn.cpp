@@ -16,15 +16,20 @@ Value StepBuilder::denseFfn(StringRef prefix, Value x) {
                 layerWeight(p + "down_proj"), f32({rows, config.hiddenSize}));
 }
 
-Value StepBuilder::pagedIds(Value ids) {
+/// The chosen experts once their rows have slots, and the counts of what has arrived.
+std::pair<Value, Value> StepBuilder::pagedRows(Value ids) {
+  constexpr int64_t kRowWeights = 3; // gate, up, down
   const int64_t E = config.nRoutedExperts;
   auto type = cast<RankedTensorType>(ids.getType());
   auto moves = RankedTensorType::get({1 + 2 * std::min(E, type.getNumElements())},
                                      b.getI32Type());
-  auto found = model::FindRowsOp::create(b, loc("mlp.find_rows"), type, moves, ids,
-                                         moeLayer, E);
-  return model::CopyRowsOp::create(b, loc("mlp.copy_rows"), type, found.getChosen(),
-                                   found.getMoves(), E);
+  auto arrivals = RankedTensorType::get({E, kRowWeights}, b.getI32Type());
+  auto found = model::FindRowsOp::create(b, loc("mlp.find_rows"), type, moves, arrivals,
+                                         ids, moeLayer);
+  Value arrived =
+      model::CopyRowsOp::create(b, loc("mlp.copy_rows"), arrivals, found.getMoves(),
+                                found.getArrivals(), type.getDimSize(1));
+  return {found.getChosen(), arrived};
 }
 
 Value StepBuilder::moe(Value x) {
@@ -66,13 +71,16 @@ Value StepBuilder::moe(Value x) {
   tap("topk_weights", weights);
 
   // Taps and weights are of the choice itself; products wait for the rows.
+  Value arrived;
   if (options.pagedExperts)
-    ids = pagedIds(ids);
+    std::tie(ids, arrived) = pagedRows(ids);
   ++moeLayer;
+  int64_t rowWeight = 0; // in the order of plan.fbs ExpertRows
   auto expert = [&](StringRef name, Value in, RankedTensorType type) -> Value {
     std::string what = ("mlp.experts." + name).str();
-    return model::ExpertLinearOp::create(b, loc(what), type, in, ids,
-                                         layerWeight(what));
+    IntegerAttr which = arrived ? b.getI64IntegerAttr(rowWeight++) : IntegerAttr();
+    return model::ExpertLinearOp::create(b, loc(what), type, in, ids, layerWeight(what),
+                                         arrived, which);
   };
   Value gate = expert("gate_proj", x, f32({rows, K, inner}));
   Value up = expert("up_proj", x, f32({rows, K, inner}));

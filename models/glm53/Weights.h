@@ -133,10 +133,12 @@ public:
 
   /// What one of `ranks` has of these weights, and where the bytes of each
   /// rank lie. A weight that is still to be quantised loses its source: shard
-  /// when it has been.
+  /// when it has been. What is divided already stays as it is.
   ///
   /// Errors name the weight and the numbers that do not divide.
   llvm::Expected<Weights> shard(int64_t ranks) const;
+  /// The same of the routed experts alone; all other weights stay whole.
+  llvm::Expected<Weights> shardExperts(int64_t ranks) const;
 
   /// nullptr when the model has no weight of that name.
   const WeightInfo *find(llvm::StringRef name) const;

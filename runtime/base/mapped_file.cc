@@ -34,9 +34,13 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   if (file.size_ > 0) {
     void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) {
+      const int error = errno;
+      const std::string text = absl::StrCat(path, ": cannot map ", file.size_,
+                                            " bytes: ", std::strerror(error));
       file.size_ = 0;
-      return absl::InternalError(
-          absl::StrCat(path, ": cannot map: ", std::strerror(errno)));
+      if (error != ENOMEM) return absl::InternalError(text);
+      return absl::ResourceExhaustedError(absl::StrCat(
+          text, "; raise the limit of address space (`ulimit -v`)"));
     }
     file.data_ = static_cast<const std::byte*>(data);
   }
@@ -56,6 +60,27 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
   if (fd_ >= 0) ::close(fd_);
+}
+
+absl::Status MappedFile::Read(uint64_t offset, std::span<std::byte> to) const {
+  for (size_t done = 0; done < to.size();) {
+    const ssize_t got = ::pread(fd_, to.data() + done, to.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return absl::DataLossError(
+          absl::StrCat(path_, ": cannot read ", to.size(), " bytes at offset ",
+                       offset, ": ", std::strerror(errno)));
+    }
+    if (got == 0) {
+      return absl::DataLossError(absl::StrCat(
+          path_, ": became shorter while in use: it ends at offset ",
+          offset + done, ", it had ", size_,
+          " bytes; restore it and start again"));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
 }
 
 bool MappedFile::StillWhole() const {

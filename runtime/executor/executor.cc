@@ -253,6 +253,8 @@ absl::Status Executor::Impl::PlanPaging(const ExecutorOptions& options,
                            around.unified && options.experts.map_rows);
   const uint64_t committed = memory.Committed();
   around.device_free = limit - std::min(limit, committed);
+  const uint64_t has = device.AvailableBytes();
+  around.device_spare = has - std::min(has, limit);
   around.host = ReadMemoryLimits();
   around.mapped_rows = row_kinds.in_place;
   around.distinct_rows = static_cast<uint32_t>(row_kinds.first.size());

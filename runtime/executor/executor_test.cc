@@ -447,10 +447,10 @@ TEST_P(ExecutorTest, SyntheticWeightsAreTheSameOnEveryDevice) {
   EXPECT_EQ(shown.weights_mapped, 0u);
   ASSERT_TRUE(Step(*e, kDecode, {2}, {0, 0, 1}, 0).ok());
   float table[plan::kToyVocab];
-  std::memcpy(table, e->weights().PieceBytes(0, 0).data(), sizeof(table));
+  std::memcpy(table, e->weights().PieceBytes(0, 0)->data(), sizeof(table));
   for (uint32_t v = 0; v < plan::kToyVocab; ++v) {
     float expert;
-    std::memcpy(&expert, e->weights().PieceBytes(1, v).data(), 4);
+    std::memcpy(&expert, e->weights().PieceBytes(1, v)->data(), 4);
     EXPECT_EQ(Logits(*e)[v], 2 * table[v] + expert);
     EXPECT_NEAR(table[v], 1, 0.5);
   }
@@ -469,7 +469,8 @@ TEST_P(ExecutorTest, SyntheticExpertsShareThoseInMemory) {
   const std::vector<float> logits = Logits(*e);
   for (uint32_t v = 3; v < plan::kToyVocab; ++v) {
     EXPECT_EQ(logits[v], logits[v % 3]);
-    EXPECT_EQ(e->weights().PieceBytes(1, v), e->weights().PieceBytes(1, v % 3));
+    EXPECT_EQ(*e->weights().PieceBytes(1, v),
+              *e->weights().PieceBytes(1, v % 3));
   }
   EXPECT_NE(logits[0], logits[1]);
   EXPECT_NE(logits[1], logits[2]);

@@ -55,20 +55,19 @@ std::string PolicyNames() {
   return names;
 }
 
-uint32_t LeastSlots(const ExpertRows& rows, const paging::Policy& policy) {
-  const uint64_t layer = std::min<uint64_t>(
-      rows.shape.experts, uint64_t{rows.step_tokens} * rows.shape.top_k);
-  return static_cast<uint32_t>(policy.per_layer ? layer * rows.shape.layers
-                                                : layer);
+// That one layer of a step may ask for.
+uint32_t MostRows(const ExpertRows& rows, uint32_t step_tokens) {
+  return static_cast<uint32_t>(std::min<uint64_t>(
+      rows.shape.experts, uint64_t{step_tokens} * rows.shape.top_k));
 }
 
 absl::StatusOr<const paging::Policy*> ChoosePolicy(const ExpertRows& rows,
                                                    const std::string& name,
                                                    uint32_t slots) {
-  const paging::Policy* shares = paging::FindPolicy("quota-lfru");
   if (name.empty()) {
-    return slots >= LeastSlots(rows, *shares) ? shares
-                                              : paging::FindPolicy("lfru");
+    const bool fits =
+        slots / rows.shape.layers >= MostRows(rows, rows.decode_tokens);
+    return paging::FindPolicy(fits ? "quota-lfru" : "lfru");
   }
   const paging::Policy* policy = paging::FindPolicy(name);
   if (policy == nullptr || policy->pinned) {
@@ -81,21 +80,37 @@ absl::StatusOr<const paging::Policy*> ChoosePolicy(const ExpertRows& rows,
   return policy;
 }
 
-// Slots that the device has room for, or that were asked for.
+// Of the staging ring, doorbell included.
+uint64_t RingBytes(uint64_t row_bytes) {
+  return kStagingRows * row_bytes + paging::BellBytes(kStagingRows);
+}
+
+// Slots that the device has room for, or that were asked for. By itself at
+// least `least` where those fit, whatever else wants the memory.
 uint32_t ChooseSlots(const ExpertRows& rows, const ExpertOptions& options,
-                     const ExpertSurroundings& around) {
-  const uint64_t all = rows.shape.rows();
+                     const ExpertSurroundings& around, uint64_t least) {
+  const uint64_t all = rows.shape.rows(), row_bytes = rows.layout.row_bytes;
   if (options.slots > 0) return std::min<uint64_t>(options.slots, all);
   uint64_t bytes = options.slot_bytes;
   if (bytes == 0) {
-    const uint64_t pager =
-        paging::PagerPlaces::Of(rows.shape, rows.layout.weights, all).bytes;
-    const uint64_t others = pager + (around.unified ? 0 : kDeviceSlack);
-    bytes = around.device_free - std::min(around.device_free, others);
-    // Rows want the other half. What is free is this executor's own.
-    if (around.unified) bytes /= 2;
+    const auto less = [](uint64_t from, uint64_t what) {
+      return from - std::min(from, what);
+    };
+    const uint64_t free = less(
+        around.device_free,
+        paging::PagerPlaces::Of(rows.shape, rows.layout.weights, all).bytes);
+    uint64_t most = free;
+    if (!around.unified) {
+      bytes = less(free, less(kDeviceSlack, around.device_spare));
+    } else {
+      // Rows want the other half, and the ring where not all lie in place.
+      bytes =
+          less(free, options.host_bytes > 0 ? options.host_bytes : free / 2);
+      if (around.distinct_rows > 0) most = less(free, RingBytes(row_bytes));
+    }
+    bytes = std::max(bytes, std::min(most, least * row_bytes));
   }
-  return static_cast<uint32_t>(std::min(all, bytes / rows.layout.row_bytes));
+  return static_cast<uint32_t>(std::min(all, bytes / row_bytes));
 }
 
 absl::Status Refusal(const ExpertSurroundings& around,
@@ -104,21 +119,42 @@ absl::Status Refusal(const ExpertSurroundings& around,
       absl::StrCat(around.plan_path, ": ", reason));
 }
 
+// What else takes of the host's memory, and what to change: `first`, unless it
+// is empty.
+std::string HostRemedy(const std::string& first,
+                       const ExpertSurroundings& around,
+                       const ExpertBudget& budget) {
+  if (!around.unified) return absl::StrCat("; ", first);
+  return absl::StrCat(", the arena takes ", FormatBytes(budget.DeviceBytes()),
+                      " for ", budget.slots, " slots of the ",
+                      FormatBytes(around.device_free),
+                      " that the memory limit leaves; ", first,
+                      first.empty() ? "" : ", ", "lower --expert-slots (",
+                      budget.least_slots, " at least) or raise --memory-limit");
+}
+
 // Shares the host's memory out between pinned rows and the staging ring.
 absl::Status PlanHost(const ExpertOptions& options,
                       const ExpertSurroundings& around, ExpertBudget& budget) {
-  uint64_t available = around.host.Available() / std::max(options.sharers, 1u);
+  const uint32_t sharers = std::max(options.sharers, 1u);
+  uint64_t available = around.host.Available() / sharers;
+  uint64_t limit = kNoLimit;
   if (around.unified) {
     available -= std::min(available, budget.DeviceBytes());
+    limit = around.device_free;
+    limit -= std::min(limit, budget.DeviceBytes());
+  } else if (around.host.amd != kNoLimit) {
+    // Other programs have a part of what AMD's drivers may take.
+    limit = around.host.amd / 8 * 7 / sharers;
   }
   const uint64_t reserve = std::min(available, HostReserve(available));
-  // Other programs have a part of what AMD's drivers may take.
-  const uint64_t driver =
-      around.unified ? kNoLimit
-                     : around.host.amd / 8 * 7 / std::max(options.sharers, 1u);
-  budget.host_budget = options.host_bytes > 0
-                           ? options.host_bytes
-                           : std::min(available - reserve, driver);
+  budget.host_budget = std::min(available - reserve, limit);
+  // The ring is small beside the reserve, and nothing goes without it.
+  budget.host_budget =
+      std::max(budget.host_budget,
+               std::min({available, limit, RingBytes(budget.row_bytes)}));
+  if (options.host_bytes > 0) budget.host_budget = options.host_bytes;
+  if (around.unified) available = std::min(available, limit);
   const uint64_t all = uint64_t{around.distinct_rows} * budget.row_bytes;
   if (all <= budget.host_budget) {
     budget.pinned_rows = around.distinct_rows;
@@ -130,15 +166,14 @@ absl::Status PlanHost(const ExpertOptions& options,
           absl::StrCat("experts wait in ", around.distinct_rows, " rows of ",
                        FormatBytes(budget.row_bytes), ", of which the host's ",
                        FormatBytes(budget.host_budget),
-                       " hold none: a staging ring of ", budget.ring,
-                       " rows alone takes ", FormatBytes(budget.StagingBytes()),
-                       "; ", AvailableText(around.host), " are available, ",
-                       options.host_bytes > 0
-                           ? "raise --host-memory"
-                           : absl::StrCat("of which ", FormatBytes(reserve),
-                                          " stay free; end other programs, or "
-                                          "name an amount with "
-                                          "--host-memory")));
+                       " (--host-memory) hold none: a staging ring of ",
+                       budget.ring, " rows alone takes ",
+                       FormatBytes(budget.StagingBytes()), "; ",
+                       AvailableText(around.host), " are available",
+                       HostRemedy(options.host_bytes > 0 ? "raise --host-memory"
+                                  : around.unified       ? ""
+                                                         : "end other programs",
+                                  around, budget)));
     }
     budget.pinned_rows = static_cast<uint32_t>(
         (budget.host_budget - budget.StagingBytes()) / budget.row_bytes);
@@ -147,15 +182,10 @@ absl::Status PlanHost(const ExpertOptions& options,
   if (budget.HostBytes() > available) {
     return Refusal(
         around,
-        absl::StrCat(
-            FormatBytes(budget.HostBytes()),
-            " of the host's memory for rows of experts, ",
-            AvailableText(around.host), " are available",
-            around.unified
-                ? absl::StrCat(", the arena takes ",
-                               FormatBytes(budget.DeviceBytes()), " of that")
-                : "",
-            "; lower --host-memory"));
+        absl::StrCat(FormatBytes(budget.HostBytes()),
+                     " of the host's memory for rows of experts, ",
+                     AvailableText(around.host), " are available",
+                     HostRemedy("lower --host-memory", around, budget)));
   }
   return absl::OkStatus();
 }
@@ -219,11 +249,11 @@ absl::StatusOr<ExpertBudget> PlanExperts(const ExpertRows& rows,
   budget.row_bytes = rows.layout.row_bytes;
   budget.unified = around.unified;
   budget.limits = around.host;
-  budget.slots = ChooseSlots(rows, options, around);
+  budget.least_slots = MostRows(rows, rows.step_tokens);
+  budget.slots = ChooseSlots(rows, options, around, budget.least_slots);
   GLM_ASSIGN_OR_RETURN(const paging::Policy* policy,
                        ChoosePolicy(rows, options.policy, budget.slots));
   budget.policy = policy->name;
-  budget.least_slots = LeastSlots(rows, *policy);
   const auto cache = MakeCache(rows, *policy, budget.slots);
   if (!cache.ok()) {
     const bool named = options.slots > 0 || options.slot_bytes > 0;
@@ -233,9 +263,14 @@ absl::StatusOr<ExpertBudget> PlanExperts(const ExpertRows& rows,
                      budget.least_slots, " slots take ",
                      FormatBytes(budget.least_slots * budget.row_bytes), ", ",
                      FormatBytes(around.device_free),
-                     " are free on the device beside all else: ",
-                     named ? "raise --expert-slots"
-                           : "compile with a smaller --max-context",
+                     " are free on the device beside all else",
+                     named ? ": raise --expert-slots"
+                           : ", of which as many are taken as fit where "
+                             "--expert-slots says none: raise --memory-limit",
+                     !named && around.unified && options.host_bytes > 0
+                         ? ", lower --host-memory"
+                         : "",
+                     named ? "" : ", compile with a smaller --max-context",
                      ", or compile with a smaller --prefill-chunk"));
   }
   budget.pager_bytes =

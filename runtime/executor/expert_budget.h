@@ -25,8 +25,8 @@ struct ExpertOptions {
   // Memory of the host for rows and staging; 0: what is available, less a
   // reserve.
   uint64_t host_bytes = 0;
-  // paging::Policies; "": quota-lfru, or lfru where each layer's share of the
-  // slots would be too small.
+  // paging::Policies; "": quota-lfru, or lfru where a layer's share of the
+  // slots is too small for what it asks for in a step of decoding.
   std::string policy = {};
   // Use rows in the mapped file where they lie as in a slot.
   bool map_rows = true;
@@ -37,7 +37,8 @@ struct ExpertOptions {
 
 // What limits them.
 struct ExpertSurroundings {
-  uint64_t device_free = 0;  // bytes, after everything else
+  uint64_t device_free = 0;   // bytes, after everything else, under the limit
+  uint64_t device_spare = 0;  // that the device has beyond the limit
   // Device and host have one memory: slots and rows share it.
   bool unified = false;
   MemoryLimits host;
@@ -51,7 +52,7 @@ struct ExpertBudget {
   uint32_t rows = 0;
   uint64_t row_bytes = 0;
   uint32_t slots = 0;
-  uint32_t least_slots = 0;  // that the policy and the largest step need
+  uint32_t least_slots = 0;  // that a layer of the largest step needs
   uint64_t pager_bytes = 0;  // on the device, beside the slots
 
   uint32_t mapped_rows = 0;
@@ -80,8 +81,9 @@ struct ExpertBudget {
 // Rows of a staging ring, a power of 2.
 inline constexpr uint32_t kStagingRows = 8;
 
-// Memory of the host that automatic sizing leaves alone: 2 GiB, or a tenth of
-// what is available when that is more.
+// Memory of the host that automatic sizing leaves alone, as far as the staging
+// ring fits beside it: 2 GiB, or a tenth of what is available when that is
+// more.
 uint64_t HostReserve(uint64_t available);
 
 // Errors: kResourceExhausted with the numbers and the remedy (slots that do not

@@ -29,12 +29,16 @@ std::optional<ExpertRows> ExpertRowsOf(const plan::Plan& plan, uint32_t rank) {
     }
   }
   rows.layout = paging::RowLayout::Of(count, pieces, sizes);
+  uint32_t fewest = 0;
   for (const plan::Entry* entry : *plan.entries()) {
-    const uint64_t tokens = uint64_t{entry->sequences()} * entry->tokens();
-    rows.step_tokens =
-        std::max(rows.step_tokens, static_cast<uint32_t>(std::min<uint64_t>(
-                                       tokens, paging::kMaxStepTokens)));
+    const auto tokens = static_cast<uint32_t>(
+        std::min<uint64_t>(uint64_t{entry->sequences()} * entry->tokens(),
+                           paging::kMaxStepTokens));
+    rows.step_tokens = std::max(rows.step_tokens, tokens);
+    if (entry->kind() == plan::EntryKind::PREFILL) continue;
+    fewest = fewest == 0 ? tokens : std::min(fewest, tokens);
   }
+  rows.decode_tokens = std::max(fewest, 1u);
   return rows;
 }
 

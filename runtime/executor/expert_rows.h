@@ -18,6 +18,7 @@ struct ExpertRows {
   paging::RowLayout layout;
   std::vector<uint32_t> weights;  // [layers][layout.weights], into Plan.weights
   uint32_t step_tokens = 1;       // of the largest step, as a cache counts them
+  uint32_t decode_tokens = 1;     // of the smallest one that is no prompt's
   uint32_t rank = 0;              // of Plan.ranks: rows are parts of experts
 
   uint32_t LayerOf(uint32_t row) const { return row / shape.experts; }

@@ -108,7 +108,12 @@ absl::Status CheckMemoryLimit(const MemoryPlan& memory, uint64_t limit,
   return absl::ResourceExhaustedError(absl::StrCat(
       plan_path, ": needs ", FormatBytes(memory.Committed()), " of memory, ",
       FormatBytes(limit), " are available\n", memory.ToString(),
-      memory.experts ? "give experts fewer slots with --expert-slots, " : "",
+      !memory.experts ? ""
+      : memory.experts->unified
+          ? "give experts fewer slots with --expert-slots, their rows less "
+            "with "
+            "--host-memory, "
+          : "give experts fewer slots with --expert-slots, ",
       "compile with a smaller --max-context, run fewer sequences, or raise "
       "--memory-limit"));
 }

@@ -75,10 +75,11 @@ absl::Status PagedExperts::MakeDoorbell(Device& device) {
   options.ring = budget_.ring;
   options.row_bytes = rows_.layout.row_bytes;
   options.rows = rows_.shape.rows();
-  server_ = std::make_unique<paging::RowServer>(
-      options, [this](uint32_t row, std::span<std::byte> to) {
-        return store_->ReadRow(row, to);
-      });
+  GLM_ASSIGN_OR_RETURN(
+      server_, paging::RowServer::Create(
+                   options, [this](uint32_t row, std::span<std::byte> to) {
+                     return store_->ReadRow(row, to);
+                   }));
   return absl::OkStatus();
 }
 
@@ -137,7 +138,7 @@ absl::Status PagedExperts::CheckRow(uint32_t slot, uint32_t row,
                                     std::span<const uint64_t> table) {
   const paging::RowLayout& layout = rows_.layout;
   GLM_RETURN_IF_ERROR(io_.Read(*slots_, slot * layout.row_bytes, Bytes(slot_)));
-  store_->CopyRow(row, row_);
+  GLM_RETURN_IF_ERROR(store_->CopyRow(row, row_));
   const uint64_t begin = slots_->address() + slot * layout.row_bytes;
   for (uint32_t i = 0; i < layout.count(); ++i) {
     const std::string where =

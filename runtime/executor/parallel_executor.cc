@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ParallelExecutor>> ParallelExecutor::Create(
         " devices that meet as ", group.ranks(), " ranks"));
   }
   std::unique_ptr<ParallelExecutor> result(new ParallelExecutor());
-  result->threads_ = std::make_unique<RankThreads>(group);
+  GLM_ASSIGN_OR_RETURN(result->threads_, RankThreads::Create(group));
   result->limit_ = group.step_limit();
   GLM_RETURN_IF_ERROR(result->threads_->All(
       [&](uint32_t r) { return MeetOnce(*devices[r], group.rank(r)); },
@@ -159,19 +159,24 @@ absl::StatusOr<std::span<const int32_t>> ParallelExecutor::Take() {
 absl::Status ParallelExecutor::StepObserved(uint32_t entry,
                                             const StepInputs& inputs,
                                             const Observer& observer) {
-  return threads_->All([&](uint32_t r) {
-    return r == 0 ? executors_[0]->StepObserved(entry, inputs, observer)
-                  : executors_[r]->Step(entry, inputs);
-  });
+  return threads_->All(
+      [&](uint32_t r) {
+        return r == 0 ? executors_[0]->StepObserved(entry, inputs, observer)
+                      : executors_[r]->Step(entry, inputs);
+      },
+      limit_);
 }
 
 absl::Status ParallelExecutor::StepTimed(uint32_t entry,
                                          const StepInputs& inputs,
                                          std::vector<double>& seconds) {
-  return threads_->All([&](uint32_t r) {
-    std::vector<double> unread;
-    return executors_[r]->StepTimed(entry, inputs, r == 0 ? seconds : unread);
-  });
+  return threads_->All(
+      [&](uint32_t r) {
+        std::vector<double> unread;
+        return executors_[r]->StepTimed(entry, inputs,
+                                        r == 0 ? seconds : unread);
+      },
+      limit_);
 }
 
 absl::Status ParallelExecutor::ReadBuffer(uint32_t entry, uint32_t buffer,

@@ -38,7 +38,8 @@ class ParallelExecutor : public ObservableRunner {
   // callbacks are called for rank 0 alone, from its thread; weight files are
   // fingerprinted once. `options.collective` is not looked at.
   //
-  // Errors: those of Executor::Create, naming the rank.
+  // Errors: those of Executor::Create, naming the rank; kResourceExhausted where
+  // the system gives a rank no thread.
   static absl::StatusOr<std::unique_ptr<ParallelExecutor>> Create(
       std::shared_ptr<const PlanFile> plan, const std::vector<Device*>& devices,
       CollectiveGroup& group, const ExecutorOptions& options);
@@ -76,7 +77,7 @@ class ParallelExecutor : public ObservableRunner {
   ParallelExecutor();
 
   std::unique_ptr<RankThreads> threads_;
-  std::chrono::milliseconds limit_{};  // of a step; 0: none
+  std::chrono::milliseconds limit_{};  // of each step; 0: none
   std::vector<std::unique_ptr<Executor>> executors_;
 };
 

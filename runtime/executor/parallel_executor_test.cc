@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/device/host/host_collective.h"
@@ -167,6 +171,67 @@ TEST_P(ParallelExecutorTest, ObservedAndTimedStepsMeetToo) {
   std::vector<double> seconds;
   ASSERT_TRUE(e.StepTimed(kDecode, {ids, seqs, rows}, seconds).ok());
   EXPECT_EQ(seconds.size(), 3u);
+}
+
+// A group of the host with a limit, whose first rank comes late when told to.
+class LateGroup : public CollectiveGroup {
+ public:
+  class LateRank : public Collective {
+   public:
+    explicit LateRank(Collective& own) : own_(own) {}
+    uint32_t rank() const override { return own_.rank(); }
+    uint32_t ranks() const override { return own_.ranks(); }
+    absl::Status Enqueue(Queue& queue, const CollectiveCall& call) override {
+      if (late) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      return own_.Enqueue(queue, call);
+    }
+    std::atomic<bool> late = false;
+
+   private:
+    Collective& own_;
+  };
+
+  std::string Describe() const override { return group_->Describe(); }
+  uint32_t ranks() const override { return 2; }
+  Collective& rank(uint32_t r) override {
+    return r == 0 ? first : group_->rank(r);
+  }
+  void Abort(const absl::Status& why) override { group_->Abort(why); }
+  absl::Status Restart() override { return group_->Restart(); }
+  std::chrono::milliseconds step_limit() const override {
+    return std::chrono::milliseconds(100);
+  }
+
+ private:
+  std::unique_ptr<CollectiveGroup> group_ = CreateHostGroup(2);
+
+ public:
+  LateRank first{group_->rank(0)};
+};
+
+TEST_P(ParallelExecutorTest, ObservedAndTimedStepsHaveTheLimitOfSteps) {
+  LateGroup group;
+  ExecutorOptions options;
+  options.graphs = GetParam();
+  auto created =
+      ParallelExecutor::Create(Open(), Devices(), group, options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  ParallelExecutor& e = **created;
+  const std::vector<int32_t> ids = {3}, rows = {0};
+  const std::vector<SequenceStep> seqs = {{0, 0, 1}};
+  const StepInputs inputs = {ids, seqs, rows};
+  std::vector<double> seconds;
+  const auto observer = [](const OperationRange&) { return absl::OkStatus(); };
+  group.first.late = true;
+  for (const absl::Status& status :
+       {e.StepTimed(kDecode, inputs, seconds),
+        e.StepObserved(kDecode, inputs, observer)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("the step did not end within 100 ms"));
+  }
+  group.first.late = false;
+  EXPECT_TRUE(e.StepTimed(kDecode, inputs, seconds).ok());
 }
 
 TEST_P(ParallelExecutorTest, InputsThatAreRefusedChangeNothing) {

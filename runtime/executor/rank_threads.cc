@@ -1,6 +1,10 @@
 #include "runtime/executor/rank_threads.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "runtime/base/start_thread.h"
 #include "runtime/base/status_macros.h"
 
 namespace glm {
@@ -12,11 +16,17 @@ constexpr std::chrono::milliseconds kGrace{200};
 
 }  // namespace
 
-RankThreads::RankThreads(CollectiveGroup& group)
-    : group_(group), busy_(group.ranks(), false) {
+absl::StatusOr<std::unique_ptr<RankThreads>> RankThreads::Create(
+    CollectiveGroup& group) {
+  std::unique_ptr<RankThreads> threads(new RankThreads(group));
   for (uint32_t r = 0; r < group.ranks(); ++r) {
-    threads_.emplace_back([this, r] { Loop(r); });
+    GLM_ASSIGN_OR_RETURN(
+        std::thread thread,
+        StartThread(absl::StrCat("rank ", r),
+                    [self = threads.get(), r] { self->Loop(r); }));
+    threads->threads_.push_back(std::move(thread));
   }
+  return threads;
 }
 
 RankThreads::~RankThreads() {

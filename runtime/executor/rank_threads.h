@@ -6,13 +6,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/device/collective.h"
 
 namespace glm {
@@ -20,20 +21,25 @@ namespace glm {
 // One caller at a time.
 class RankThreads {
  public:
-  // `group` outlives this.
-  explicit RankThreads(CollectiveGroup& group);
+  // `group` outlives the result.
+  // Errors: kResourceExhausted naming the rank that has no thread.
+  static absl::StatusOr<std::unique_ptr<RankThreads>> Create(
+      CollectiveGroup& group);
   ~RankThreads();  // joins
   RankThreads(const RankThreads&) = delete;
   RankThreads& operator=(const RankThreads&) = delete;
 
   // Calls `work` once for each rank, on its thread, and returns when all are
   // done: the first error, of the rank that failed first. The others are then
-  // ended with the group, a moment later: what all refuse alike ends nothing. With `limit` > 0 it is also ended, with kDeadlineExceeded, when
-  // the work takes longer.
+  // ended with the group, a moment later: what all refuse alike ends nothing.
+  // With `limit` > 0 it is also ended, with kDeadlineExceeded, when the work
+  // takes longer.
   absl::Status All(absl::FunctionRef<absl::Status(uint32_t rank)> work,
                    std::chrono::milliseconds limit = {});
 
  private:
+  explicit RankThreads(CollectiveGroup& group)
+      : group_(group), busy_(group.ranks(), false) {}
   void Loop(uint32_t rank);
 
   CollectiveGroup& group_;

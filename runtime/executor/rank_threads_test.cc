@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <string>
 #include <thread>
+
+#include "runtime/base/scarce_threads.h"
 
 namespace glm {
 namespace {
@@ -41,7 +45,8 @@ class SpinningGroup : public CollectiveGroup {
 
 TEST(RankThreadsTest, EachRankRunsOnceOnAThreadOfItsOwn) {
   SpinningGroup group;
-  RankThreads threads(group);
+  const auto created = RankThreads::Create(group);
+  RankThreads& threads = **created;
   std::thread::id ids[2][2];
   for (auto& round : ids) {
     EXPECT_TRUE(threads
@@ -59,7 +64,8 @@ TEST(RankThreadsTest, EachRankRunsOnceOnAThreadOfItsOwn) {
 
 TEST(RankThreadsTest, OthersAreEndedWithTheWordsOfTheFirst) {
   SpinningGroup group;
-  RankThreads threads(group);
+  const auto created = RankThreads::Create(group);
+  RankThreads& threads = **created;
   const absl::Status status = threads.All([&](uint32_t r) {
     return r == 1 ? absl::DataLossError("no weights") : group.Spin();
   });
@@ -72,7 +78,8 @@ TEST(RankThreadsTest, OthersAreEndedWithTheWordsOfTheFirst) {
 
 TEST(RankThreadsTest, WhatAllRefuseEndsNothing) {
   SpinningGroup group;
-  RankThreads threads(group);
+  const auto created = RankThreads::Create(group);
+  RankThreads& threads = **created;
   EXPECT_EQ(
       threads
           .All([](uint32_t) { return absl::InvalidArgumentError("too long"); })
@@ -86,7 +93,8 @@ TEST(RankThreadsTest, WhatAllRefuseEndsNothing) {
 // What the others enqueued may wait on their devices for the one that failed.
 TEST(RankThreadsTest, WhatSomeRefuseEndsAll) {
   SpinningGroup group;
-  RankThreads threads(group);
+  const auto created = RankThreads::Create(group);
+  RankThreads& threads = **created;
   const absl::Status status = threads.All([](uint32_t r) {
     return r == 1 ? absl::InternalError("not enqueued") : absl::OkStatus();
   });
@@ -96,7 +104,8 @@ TEST(RankThreadsTest, WhatSomeRefuseEndsAll) {
 
 TEST(RankThreadsTest, AStepThatDoesNotEndIsEnded) {
   SpinningGroup group;
-  RankThreads threads(group);
+  const auto created = RankThreads::Create(group);
+  RankThreads& threads = **created;
   const absl::Status status = threads.All(
       [&](uint32_t r) { return r == 0 ? absl::OkStatus() : group.Spin(); },
       std::chrono::milliseconds(20));
@@ -104,6 +113,22 @@ TEST(RankThreadsTest, AStepThatDoesNotEndIsEnded) {
   EXPECT_THAT(status.message(),
               HasSubstr("rank 1: the step did not end within 20 ms"));
   EXPECT_TRUE(group.ended);
+}
+
+TEST(RankThreadsTest, AThreadThatTheSystemRefusesIsAnError) {
+  if (!kThreadsCanBeScarce) GTEST_SKIP();
+  class Many : public SpinningGroup {
+    uint32_t ranks() const override { return 4096; }
+  };
+  EXPECT_EXIT(
+      {
+        MakeThreadsScarce();
+        Many group;
+        const absl::Status status = RankThreads::Create(group).status();
+        std::fputs(std::string(status.message()).c_str(), stderr);
+        _exit(absl::IsResourceExhausted(status) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "no thread for rank [0-9]+: .*ulimit -u");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -144,13 +145,20 @@ absl::Status RowStore::Fill(std::span<const uint32_t> rows,
       return absl::CancelledError("interrupted while experts were loaded");
     }
     const uint64_t end = std::min<uint64_t>(rows.size(), done + batch);
+    std::mutex mutex;
+    absl::Status status;
     pool.ParallelFor(done, end, 1, [&](uint64_t from, uint64_t to) {
       for (uint64_t i = from; i < to; ++i) {
         uint64_t offset = 0;
         const Memory& slab = SlabOf(static_cast<uint32_t>(i), offset);
-        CopyRow(rows[i], {slab.host_data() + offset, row_bytes});
+        absl::Status copied =
+            CopyRow(rows[i], {slab.host_data() + offset, row_bytes});
+        if (copied.ok()) continue;
+        const std::lock_guard lock(mutex);
+        status.Update(std::move(copied));
       }
     });
+    GLM_RETURN_IF_ERROR(status);
     done = end;
     if (progress.on_bytes) {
       progress.on_bytes(done * row_bytes, rows.size() * row_bytes);
@@ -172,12 +180,13 @@ absl::Status RowStore::OpenFiles(std::span<const uint32_t> rows) {
   return absl::OkStatus();
 }
 
-void RowStore::CopyRow(uint32_t row, std::span<std::byte> to) const {
+absl::Status RowStore::CopyRow(uint32_t row, std::span<std::byte> to) const {
   for (uint32_t i = 0; i < rows_.layout.count(); ++i) {
-    weights_.ReadPiece(
+    GLM_RETURN_IF_ERROR(weights_.ReadPiece(
         rows_.WeightOf(row, i), rows_.PieceOf(row, i), 0,
-        to.subspan(rows_.layout.offsets[i], rows_.layout.sizes[i]));
+        to.subspan(rows_.layout.offsets[i], rows_.layout.sizes[i])));
   }
+  return absl::OkStatus();
 }
 
 absl::Status RowStore::ReadFile(uint32_t file, uint64_t offset,
@@ -190,10 +199,7 @@ absl::Status RowStore::ReadFile(uint32_t file, uint64_t offset,
 }
 
 absl::Status RowStore::ReadRow(uint32_t row, std::span<std::byte> to) {
-  if (weights_.synthetic()) {
-    CopyRow(row, to);
-    return absl::OkStatus();
-  }
+  if (weights_.synthetic()) return CopyRow(row, to);
   if (const auto place = RowInFile(plan_, rows_, row)) {
     const uint64_t size = plan_.weight_files()->Get(place->file)->size();
     const uint64_t bytes = std::min<uint64_t>(to.size(), size - place->offset);
@@ -206,9 +212,9 @@ absl::Status RowStore::ReadRow(uint32_t row, std::span<std::byte> to) {
       GLM_RETURN_IF_ERROR(ReadFile(piece->file(), piece->offset(), part));
       continue;
     }
-    // Thousands of short ranges: the mapping has them a page at a time.
-    GLM_RETURN_IF_ERROR(weights_.StillWhole());
-    weights_.ReadPiece(rows_.WeightOf(row, i), rows_.PieceOf(row, i), 0, part);
+    // Thousands of short ranges: better by the page cache.
+    GLM_RETURN_IF_ERROR(weights_.ReadPiece(rows_.WeightOf(row, i),
+                                           rows_.PieceOf(row, i), 0, part));
   }
   return absl::OkStatus();
 }

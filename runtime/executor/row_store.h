@@ -69,9 +69,9 @@ class RowStore {
   // Errors: kDataLoss naming file and offset.
   absl::Status ReadRow(uint32_t row, std::span<std::byte> to);
 
-  // Brings a row from the mapped weights; only the bytes of its pieces are set.
-  // Thread-safe.
-  void CopyRow(uint32_t row, std::span<std::byte> to) const;
+  // Brings a row through the page cache; only the bytes of its pieces are set.
+  // Thread-safe. Errors: those of WeightStore::ReadPiece.
+  absl::Status CopyRow(uint32_t row, std::span<std::byte> to) const;
 
  private:
   RowStore(const PlanFile& plan, const ExpertRows& rows,

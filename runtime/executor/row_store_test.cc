@@ -120,6 +120,7 @@ TEST_P(RowStoreTest, LayoutIsThatOfTheSpecification) {
   EXPECT_EQ(rows_.layout.offsets[1], 256u);
   EXPECT_EQ(rows_.shape, (paging::TraceShape{2, 8, 2}));
   EXPECT_EQ(rows_.step_tokens, 4u);
+  EXPECT_EQ(rows_.decode_tokens, 1u);
   const auto place = RowInFile(plan_->plan(), rows_, 3);
   EXPECT_EQ(place.has_value(), GetParam());
   if (place) EXPECT_EQ(place->offset, 4096 + 3 * plan::kPagedRowBytes);
@@ -181,6 +182,18 @@ TEST_P(RowStoreTest, FillingCanBeCancelled) {
                 .status()
                 .code(),
             absl::StatusCode::kCancelled);
+}
+
+TEST_P(RowStoreTest, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
+  ScarceDevice device(1000);
+  const std::string weights = folder_ + "/toy.bin";
+  std::filesystem::resize_file(weights, 64);
+  const absl::Status status = Create(device, plan::kPagedRows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(weights));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("became shorter"));
+  EXPECT_EQ(weights_->PieceBytes(2, 0).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RowStoreTest, ::testing::Bool(),

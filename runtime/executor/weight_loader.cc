@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/weight_layout.h"
@@ -14,19 +16,23 @@ constexpr uint64_t kChunk = uint64_t{256} << 10;  // of one thread's work
 
 }  // namespace
 
-void WeightLoader::Fill(std::span<std::byte> to, uint64_t first,
-                        Producer produce) {
-  if (to.size() <= kChunk) {
-    produce(first, to);
-    return;
-  }
+absl::Status WeightLoader::Fill(std::span<std::byte> to, uint64_t first,
+                                Producer produce) {
+  if (to.size() <= kChunk) return produce(first, to);
   if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>();
   const uint64_t chunks = (to.size() + kChunk - 1) / kChunk;
+  std::mutex mutex;
+  absl::Status status;
   pool_->ParallelFor(0, chunks, 1, [&](uint64_t begin, uint64_t end) {
     const uint64_t from = begin * kChunk;
     const uint64_t until = std::min<uint64_t>(end * kChunk, to.size());
-    produce(first + from, to.subspan(from, until - from));
+    absl::Status produced =
+        produce(first + from, to.subspan(from, until - from));
+    if (produced.ok()) return;
+    const std::lock_guard lock(mutex);
+    status.Update(std::move(produced));
   });
+  return status;
 }
 
 absl::Status WeightLoader::Ready(Lane& lane) {
@@ -51,8 +57,7 @@ absl::Status WeightLoader::Flush() {
 absl::Status WeightLoader::Write(const Memory& to, uint64_t offset,
                                  uint64_t bytes, Producer produce) {
   if (to.host_data() != nullptr) {
-    Fill({to.host_data() + offset, bytes}, 0, produce);
-    return absl::OkStatus();
+    return Fill({to.host_data() + offset, bytes}, 0, produce);
   }
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t at = offset + done;
@@ -75,7 +80,7 @@ absl::Status WeightLoader::Write(const Memory& to, uint64_t offset,
     const uint64_t part = std::min(bytes - done, kBufferBytes - inside);
     std::byte* const buffer = lane.buffer->host_data();
     std::memset(buffer + lane.filled, 0, inside - lane.filled);
-    Fill({buffer + inside, part}, done, produce);
+    GLM_RETURN_IF_ERROR(Fill({buffer + inside, part}, done, produce));
     lane.filled = inside + part;
     done += part;
   }

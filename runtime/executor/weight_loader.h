@@ -23,9 +23,9 @@ namespace glm {
 class WeightLoader {
  public:
   // Writes bytes `first`... of a range. Called from several threads at once;
-  // `first` is a multiple of 256.
+  // `first` is a multiple of 256. An error ends the load.
   using Producer =
-      absl::FunctionRef<void(uint64_t first, std::span<std::byte> to)>;
+      absl::FunctionRef<absl::Status(uint64_t first, std::span<std::byte> to)>;
 
   explicit WeightLoader(Device& device) : device_(device) {}
 
@@ -49,7 +49,7 @@ class WeightLoader {
   // Copies what the lane holds and goes on with the other.
   absl::Status Flush();
   absl::Status Ready(Lane& lane);
-  void Fill(std::span<std::byte> to, uint64_t first, Producer produce);
+  absl::Status Fill(std::span<std::byte> to, uint64_t first, Producer produce);
 
   Device& device_;
   std::unique_ptr<ThreadPool> pool_;

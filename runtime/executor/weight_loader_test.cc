@@ -47,6 +47,7 @@ void CheckLoads(Device& device) {
                              for (uint64_t i = 0; i < to.size(); ++i) {
                                to[i] = ByteAt(range.offset + first + i);
                              }
+                             return absl::OkStatus();
                            })
                     .ok());
     for (uint64_t i = 0; i < range.bytes; ++i) {
@@ -67,6 +68,20 @@ TEST(WeightLoader, FillsMemoryOfTheHost) {
 
 TEST(WeightLoader, FillsMemoryOutOfTheHostsReach) {
   CheckLoads(**CreateHostDevice({.threads = 1, .discrete = true}));
+}
+
+TEST(WeightLoader, AnErrorOfAPartEndsTheLoad) {
+  auto device = *CreateHostDevice({.threads = 1, .discrete = true});
+  auto memory =
+      *device->Allocate(uint64_t{3} << 20, MemoryKind::kDevice, "test");
+  WeightLoader loader(*device);
+  EXPECT_EQ(loader.Write(*memory, 0, memory->size(),
+                         [](uint64_t first, std::span<std::byte>) {
+                           return first < 1 << 20
+                                      ? absl::OkStatus()
+                                      : absl::DataLossError("cut off");
+                         }),
+            absl::DataLossError("cut off"));
 }
 
 // Whose copies run late.

@@ -15,16 +15,30 @@
 #include "runtime/executor/weight_path.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/weight_forms.h"
+#include "runtime/safetensors/packed_weights.h"
 #include "runtime/safetensors/weight_fingerprint.h"
 
 namespace glm {
 namespace {
+
+constexpr uint64_t kCutBytes = uint64_t{256} << 10;  // read at a time
 
 absl::Status NotCancelled(const std::atomic<bool>* cancel) {
   if (cancel == nullptr || !cancel->load(std::memory_order_relaxed)) {
     return absl::OkStatus();
   }
   return absl::CancelledError("interrupted while the weights were loaded");
+}
+
+// Of a file that is not the plan's: an error where it is packed for other
+// ranks, which tells more than sizes do.
+absl::Status NotForOtherRanks(const std::string& path, const plan::Plan& plan) {
+  const std::string why = PackedForOthers(path, plan.ranks());
+  if (why.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": ", why,
+                   "; compile the plan again with --pack, or name the folder "
+                   "of its own file with --weights"));
 }
 
 }  // namespace
@@ -57,6 +71,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     const std::string path =
         WeightFilePath(*plan_file, expected->path()->str(), weights_dirs);
     auto file = MappedFile::Open(path);
+    if (absl::IsResourceExhausted(file.status())) return file.status();
     if (!file.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(
           file.status().message(), "; ", plan_file->path(),
@@ -67,6 +82,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
                 "once for each folder that holds one"));
     }
     if (file->size() != expected->size()) {
+      GLM_RETURN_IF_ERROR(NotForOtherRanks(path, plan));
       return absl::FailedPreconditionError(absl::StrCat(
           path, ": ", file->size(),
           " bytes, the plan was compiled from one of ", expected->size(),
@@ -87,6 +103,7 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Open(
     GLM_RETURN_IF_ERROR(NotCancelled(cancel));
     GLM_ASSIGN_OR_RETURN(const uint64_t found, FingerprintFile(path, advance));
     if (found != expected->fingerprint()) {
+      GLM_RETURN_IF_ERROR(NotForOtherRanks(path, plan));
       return absl::FailedPreconditionError(absl::StrCat(
           path, ": fingerprint ", absl::Hex(found, absl::kZeroPad16),
           ", the plan was compiled from a file with ",
@@ -114,41 +131,54 @@ absl::StatusOr<std::unique_ptr<WeightStore>> WeightStore::Synthetic(
   return store;
 }
 
-void WeightStore::Produce(uint32_t weight, uint32_t piece, uint64_t first,
-                          std::span<std::byte> to) const {
+absl::Status WeightStore::Produce(uint32_t weight, uint32_t piece,
+                                  uint64_t first,
+                                  std::span<std::byte> to) const {
   const plan::Weight& w = *plan_->plan().weights()->Get(weight);
   if (synthetic_) {
     FillSynthetic(w, piece, synthetic_->seed, first, to);
-    return;
+    return absl::OkStatus();
   }
   const plan::Piece& p = plan::PieceOf(w, rank_, piece);
-  const std::byte* from = files_[p.file()].bytes().data() + p.offset();
+  const MappedFile& file = files_[p.file()];
   const plan::Cut* cut = plan::CutOf(w, piece);
-  if (cut == nullptr) {
-    std::memcpy(to.data(), from + first, to.size());
-    return;
-  }
+  if (cut == nullptr) return file.Read(p.offset() + first, to);
+  // Whole rows of the file are read, and the rank's columns of them taken: two
+  // ranks read twice as much, and not thousands of short ranges.
+  const uint64_t columns = cut->row_bytes(), stride = cut->stride();
+  const uint64_t most = std::max<uint64_t>(1, kCutBytes / stride);  // rows
+  std::vector<std::byte> rows;
   for (uint64_t done = 0; done < to.size();) {
-    const uint64_t at = first + done, column = at % cut->row_bytes();
-    const uint64_t part =
-        std::min<uint64_t>(cut->row_bytes() - column, to.size() - done);
-    std::memcpy(to.data() + done,
-                from + at / cut->row_bytes() * cut->stride() + column, part);
-    done += part;
+    const uint64_t at = first + done, begin = at / columns;
+    const uint64_t end =
+        std::min(begin + most, (first + to.size() - 1) / columns + 1);
+    // The last row may end with its columns.
+    rows.resize((end - begin - 1) * stride + columns);
+    GLM_RETURN_IF_ERROR(file.Read(p.offset() + begin * stride, rows));
+    for (uint64_t row = 0; row < end - begin && done < to.size(); ++row) {
+      const uint64_t column = (first + done) % columns;
+      const uint64_t part =
+          std::min<uint64_t>(columns - column, to.size() - done);
+      std::memcpy(to.data() + done, rows.data() + row * stride + column, part);
+      done += part;
+    }
   }
+  return absl::OkStatus();
 }
 
-void WeightStore::ReadPiece(uint32_t weight, uint32_t piece, uint64_t first,
-                            std::span<std::byte> to) const {
+absl::Status WeightStore::ReadPiece(uint32_t weight, uint32_t piece,
+                                    uint64_t first,
+                                    std::span<std::byte> to) const {
   const plan::Weight& w = *plan_->plan().weights()->Get(weight);
-  Produce(weight, piece % StoredPieces(w, {false, synthetic_}), first, to);
+  return Produce(weight, piece % StoredPieces(w, {false, synthetic_}), first,
+                 to);
 }
 
-std::vector<std::byte> WeightStore::PieceBytes(uint32_t weight,
-                                               uint32_t piece) const {
+absl::StatusOr<std::vector<std::byte>> WeightStore::PieceBytes(
+    uint32_t weight, uint32_t piece) const {
   const plan::Weight& w = *plan_->plan().weights()->Get(weight);
   std::vector<std::byte> bytes(PieceSize(w, piece));
-  ReadPiece(weight, piece, 0, bytes);
+  GLM_RETURN_IF_ERROR(ReadPiece(weight, piece, 0, bytes));
   return bytes;
 }
 
@@ -229,7 +259,7 @@ absl::Status WeightStore::Bind(
       GLM_RETURN_IF_ERROR(
           loader.Write(*copies_, copy_at, size,
                        [&](uint64_t first, std::span<std::byte> to) {
-                         Produce(w, i, first, to);
+                         return Produce(w, i, first, to);
                        }));
       stored.push_back(copies_->address() + copy_at);
       copy_at += AlignCopy(size);
@@ -248,6 +278,7 @@ absl::Status WeightStore::Bind(
         loader.Write(*tables_, table_at, bytes.size(),
                      [&](uint64_t first, std::span<std::byte> to) {
                        std::memcpy(to.data(), bytes.data() + first, to.size());
+                       return absl::OkStatus();
                      }));
     arguments_[w] = tables_->address() + table_at;
     table_at += AlignCopy(bytes.size());

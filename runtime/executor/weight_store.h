@@ -68,13 +68,15 @@ class WeightStore {
   // The argument for Plan.weights[weight]; after Bind.
   uint64_t ArgumentOf(uint32_t weight) const { return arguments_[weight]; }
 
-  // The bytes of one piece, for tools.
-  std::vector<std::byte> PieceBytes(uint32_t weight, uint32_t piece) const;
+  // The bytes of one piece, for tools. Errors: those of ReadPiece.
+  absl::StatusOr<std::vector<std::byte>> PieceBytes(uint32_t weight,
+                                                    uint32_t piece) const;
 
   // As many of a piece's bytes as `to` holds, from `first` on, which begins an
   // element. Thread-safe.
-  void ReadPiece(uint32_t weight, uint32_t piece, uint64_t first,
-                 std::span<std::byte> to) const;
+  // Errors: kDataLoss naming a file that became shorter or cannot be read.
+  absl::Status ReadPiece(uint32_t weight, uint32_t piece, uint64_t first,
+                         std::span<std::byte> to) const;
 
   bool synthetic() const { return synthetic_.has_value(); }
   // Of Plan.weight_files[file]; not of synthetic weights.
@@ -104,8 +106,8 @@ class WeightStore {
   WeightStore() = default;
 
   // Bytes of a stored piece from `first` on.
-  void Produce(uint32_t weight, uint32_t piece, uint64_t first,
-               std::span<std::byte> to) const;
+  absl::Status Produce(uint32_t weight, uint32_t piece, uint64_t first,
+                       std::span<std::byte> to) const;
 
   std::shared_ptr<const PlanFile> plan_;
   std::optional<SyntheticWeights> synthetic_;

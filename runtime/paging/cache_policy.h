@@ -7,9 +7,10 @@
 // kernel may choose all victims of a layer at once, as the m smallest of its
 // candidates, and must get these very slots.
 //
-// What a policy may differ in: the rank (kUsedAt, kUses, kExpected), whether a
-// layer's candidates are its own share of the slots or all of them, and which
-// rows are pinned.
+// What a policy may differ in: the rank (kUsedAt, kUses, kExpected), whether
+// the candidates of an access are its layer's own share of the slots or all of
+// them, and which rows are pinned. An access of more rows than a share has
+// slots, as a prompt makes, has all of them for candidates with every policy.
 #ifndef GLM_RUNTIME_PAGING_CACHE_POLICY_H_
 #define GLM_RUNTIME_PAGING_CACHE_POLICY_H_
 
@@ -33,7 +34,7 @@ struct Policy {
   const char* name = "";
   const char* what = "";  // one line for people
   Rank rank = Rank::kUsedAt;
-  bool per_layer = false;  // a layer has its own share of the slots
+  bool per_layer = false;  // a layer has its own share of the slots, a range
   bool pinned = false;     // most slots hold rows that never leave
 };
 

@@ -34,29 +34,22 @@ absl::Status CheckPinned(const CacheOptions& options) {
   return absl::OkStatus();
 }
 
-// Slots that one layer can count on against the rows that it may ask for.
+// Slots that change hands against the rows that one layer may ask for.
 absl::Status CheckSlots(const CacheOptions& options) {
   const TraceShape& shape = options.shape;
   const uint64_t rows = MostRows(shape, options.step_tokens);
   const uint64_t pinned = options.pinned_rows.size();
-  const uint64_t needed =
-      (options.policy.per_layer ? rows * shape.layers : rows) + pinned;
+  const uint64_t needed = rows + pinned;
   if (options.slots >= needed) return absl::OkStatus();
   std::string reason = absl::StrCat(
       "an arena of ", options.slots, " slots is too small for policy ",
       options.policy.name, ": one layer of a step of ", options.step_tokens,
       " tokens asks for up to ", rows, " of its ", shape.experts, " experts");
-  if (options.policy.per_layer) {
-    absl::StrAppend(&reason, ", and each of ", shape.layers,
-                    " layers has its own");
-  }
   if (pinned > 0)
     absl::StrAppend(&reason, ", and ", pinned, " slots are pinned");
   absl::StrAppend(&reason, "; give it ", needed, " slots or more");
   if (options.step_tokens > 1)
     absl::StrAppend(&reason, ", run fewer tokens a step");
-  if (options.policy.per_layer)
-    absl::StrAppend(&reason, ", use a policy of all layers");
   if (pinned > 0) absl::StrAppend(&reason, ", pin fewer rows");
   return absl::ResourceExhaustedError(reason);
 }
@@ -95,11 +88,11 @@ ExpertCache::ExpertCache(CacheOptions options)
 }
 
 ExpertCache::Slots ExpertCache::SlotsOf(uint32_t layer) const {
-  const uint32_t open = options_.slots - pinned_;
-  if (!options_.policy.per_layer) return {0, open};
+  const Slots open = OpenSlots();
+  if (!options_.policy.per_layer) return open;
   const uint64_t layers = options_.shape.layers;
-  return {static_cast<uint32_t>(uint64_t{open} * layer / layers),
-          static_cast<uint32_t>(uint64_t{open} * (layer + 1) / layers)};
+  return {static_cast<uint32_t>(uint64_t{open.size()} * layer / layers),
+          static_cast<uint32_t>(uint64_t{open.size()} * (layer + 1) / layers)};
 }
 
 void ExpertCache::BeginStep() {
@@ -140,8 +133,7 @@ absl::Status ExpertCache::CheckAccess(uint32_t layer,
   return absl::OkStatus();
 }
 
-void ExpertCache::ChooseVictims(uint32_t layer, uint32_t count) {
-  const Slots slots = SlotsOf(layer);
+void ExpertCache::ChooseVictims(Slots slots, uint32_t layer, uint32_t count) {
   const uint32_t first_row = layer * options_.shape.experts;
   const uint32_t end_row = first_row + options_.shape.experts;
   uint32_t found = 0;
@@ -179,7 +171,11 @@ absl::Status ExpertCache::Access(uint32_t layer,
     ++use.uses;
     misses += slot_of_row_[first_row + expert] == kNone;
   }
-  if (misses > 0) ChooseVictims(layer, misses);
+  if (misses > 0) {
+    const Slots own = SlotsOf(layer);
+    ChooseVictims(experts.size() > own.size() ? OpenSlots() : own, layer,
+                  misses);
+  }
   uint32_t taken = 0;
   for (size_t i = 0; i < experts.size(); ++i) {
     const uint32_t row = first_row + experts[i];

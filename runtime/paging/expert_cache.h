@@ -9,6 +9,10 @@
 //   for each MoE layer, in order:
 //     cache.Access(layer, experts, placements);   // then copy the loaded rows
 //
+// An access takes slots of its layer's range, or of all that change hands where
+// it asks for more rows than the range has slots. Rows of other layers that lie
+// in a range after such an access leave by their rank, as the layer's own do.
+//
 // Guarantees: no row that a layer asks for in a step leaves before its next
 // layer; a row is in one slot at most; pinned rows never leave. Steps are
 // counted in 32 bits: after 2^32 of them (two years at 60 a second) ages are
@@ -74,8 +78,12 @@ class ExpertCache {
   struct Slots {
     uint32_t begin = 0;
     uint32_t end = 0;
+    uint32_t size() const { return end - begin; }
   };
-  // The slots that rows of a layer may take.
+  // All slots that change hands.
+  Slots OpenSlots() const { return {0, options_.slots - pinned_}; }
+  // The range of a layer: those that rows of its small accesses may take. None
+  // where there are fewer slots than layers.
   Slots SlotsOf(uint32_t layer) const;
 
   const CacheOptions& options() const { return options_; }
@@ -95,9 +103,9 @@ class ExpertCache {
 
   absl::Status CheckAccess(uint32_t layer, std::span<const uint16_t> experts,
                            size_t placements) const;
-  // Fills victims_[0, count), by rising rank. Rows used by `layer` in this step
-  // stay.
-  void ChooseVictims(uint32_t layer, uint32_t count);
+  // Fills victims_[0, count) from `slots`, by rising rank. Rows used by `layer`
+  // in this step stay.
+  void ChooseVictims(Slots slots, uint32_t layer, uint32_t count);
 
   CacheOptions options_;
   uint32_t pinned_ = 0;  // slots at the end that never change hands

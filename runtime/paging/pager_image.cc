@@ -22,7 +22,7 @@ PagerPlaces PagerPlaces::Of(const TraceShape& shape, uint32_t weights,
   places.slot_of_row = take(shape.rows(), sizeof(uint32_t));
   places.row_of_slot = take(slots, sizeof(uint32_t));
   places.row_uses = take(shape.rows(), sizeof(RowUse));
-  places.ranges = take(uint64_t{2} * shape.layers, sizeof(uint32_t));
+  places.ranges = take(uint64_t{2} * shape.layers + 2, sizeof(uint32_t));
   places.counts = take(shape.layers, sizeof(PagerCounts));
   places.bytes = take(0, 1);
   return places;
@@ -68,10 +68,13 @@ std::vector<std::byte> PagerImage(const ExpertCache& cache,
   put(places.slot_of_row, std::vector<uint32_t>(shape.rows(), kNone));
   put(places.row_of_slot, std::vector<uint32_t>(options.slots, kNone));
   std::vector<uint32_t> ranges;
-  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
-    const ExpertCache::Slots slots = cache.SlotsOf(layer);
+  const auto add = [&](const ExpertCache::Slots& slots) {
     ranges.insert(ranges.end(), {slots.begin, slots.end});
+  };
+  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+    add(cache.SlotsOf(layer));
   }
+  add(cache.OpenSlots());
   put(places.ranges, ranges);
   return image;
 }

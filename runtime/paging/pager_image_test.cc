@@ -75,8 +75,8 @@ TEST(PagerImage, HoldsWhatTheKernelsRead) {
   EXPECT_THAT(At<uint32_t>(image, pager.row_of_slot - address, 10),
               Each(kNone));
   EXPECT_THAT(At<uint32_t>(image, pager.row_uses - address, 72), Each(0));
-  EXPECT_THAT(At<uint32_t>(image, pager.ranges - address, 6),
-              ElementsAre(0, 3, 3, 6, 6, 10));
+  EXPECT_THAT(At<uint32_t>(image, pager.ranges - address, 8),
+              ElementsAre(0, 3, 3, 6, 6, 10, 0, 10));
   EXPECT_THAT(At<uint64_t>(image, pager.counts - address, 12), Each(0));
 }
 
@@ -90,8 +90,8 @@ TEST(PagerImage, PoliciesOfAllLayersShareTheSlots) {
                                 {4096, 0, sources, tables, 0});
   const Pager pager = At<Pager>(image, 0, 1)[0];
   EXPECT_EQ(pager.slot_count, 8u) << "no more slots than rows";
-  EXPECT_THAT(At<uint32_t>(image, pager.ranges - 4096, 4),
-              ElementsAre(0, 8, 0, 8));
+  EXPECT_THAT(At<uint32_t>(image, pager.ranges - 4096, 6),
+              ElementsAre(0, 8, 0, 8, 0, 8));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Pager {
   uint64_t slot_of_row;  // U32 [layers * experts], kNone
   uint64_t row_of_slot;  // U32 [slot_count], kNone
   uint64_t row_uses;     // RowUse [layers * experts]
-  uint64_t ranges;       // U32 [layers][2]
+  uint64_t ranges;       // U32 [layers + 1][2], the last: all that change
   uint64_t counts;       // PagerCounts [layers]
   uint64_t bell;         // address of the Doorbell, or 0
   uint64_t trace;        // 0, or I32 [trace_steps][layers][top_k]

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/start_thread.h"
+#include "runtime/base/status_macros.h"
 
 namespace glm::paging {
 namespace {
@@ -28,7 +30,15 @@ RowServer::RowServer(const RowServerOptions& options, ReadRow read)
     : options_(options), read_(std::move(read)) {
   assert(options_.ring > 0);
   Restart();
-  thread_ = std::thread([this] { Run(); });
+}
+
+absl::StatusOr<std::unique_ptr<RowServer>> RowServer::Create(
+    const RowServerOptions& options, ReadRow read) {
+  std::unique_ptr<RowServer> server(new RowServer(options, std::move(read)));
+  GLM_ASSIGN_OR_RETURN(server->thread_,
+                       StartThread("reading rows of experts from files",
+                                   [self = server.get()] { self->Run(); }));
+  return server;
 }
 
 RowServer::~RowServer() {
@@ -37,7 +47,7 @@ RowServer::~RowServer() {
     stop_.store(true);
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RowServer::StepBegins() {

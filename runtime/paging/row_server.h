@@ -15,11 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/paging/pager_layout.h"
 
 namespace glm::paging {
@@ -43,7 +45,9 @@ class RowServer {
   static constexpr std::chrono::microseconds kNap{20};
 
   // The memory outlives the server.
-  RowServer(const RowServerOptions& options, ReadRow read);
+  // Errors: kResourceExhausted where the system gives no thread.
+  static absl::StatusOr<std::unique_ptr<RowServer>> Create(
+      const RowServerOptions& options, ReadRow read);
   // No step runs.
   ~RowServer();
   RowServer(const RowServer&) = delete;
@@ -68,6 +72,7 @@ class RowServer {
   }
 
  private:
+  RowServer(const RowServerOptions& options, ReadRow read);
   void Run();
   // False when nothing is asked for, or the ring is full.
   bool ServeNext();

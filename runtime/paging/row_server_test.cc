@@ -2,13 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/base/scarce_threads.h"
 
 namespace glm::paging {
 namespace {
@@ -33,10 +38,10 @@ class RowServerTest : public ::testing::Test {
   }
 
   void Serve(RowServer::ReadRow read) {
-    server_ = std::make_unique<RowServer>(
-        RowServerOptions{bell_, staging_.data(), 0x5000, kRing, kRowBytes,
-                         kRows},
-        std::move(read));
+    server_ =
+        *RowServer::Create(RowServerOptions{bell_, staging_.data(), 0x5000,
+                                            kRing, kRowBytes, kRows},
+                           std::move(read));
   }
 
   static std::atomic_ref<uint32_t> Word(uint32_t& word) {
@@ -153,6 +158,26 @@ TEST_F(RowServerTest, EndsWhileAStepRuns) {
   Serve(FillWithRow);
   server_->StepBegins();
   server_.reset();
+}
+
+TEST_F(RowServerTest, AThreadThatTheSystemRefusesIsAnError) {
+  if (!kThreadsCanBeScarce) GTEST_SKIP();
+  const RowServerOptions options = {bell_, staging_.data(), 0x5000,
+                                    kRing, kRowBytes,       kRows};
+  const auto fill = [&options] {
+    MakeThreadsScarce();
+    std::vector<std::unique_ptr<RowServer>> servers;
+    absl::Status status;
+    while (status.ok() && servers.size() < 4096) {
+      auto server = RowServer::Create(options, FillWithRow);
+      status = server.status();
+      if (server.ok()) servers.push_back(*std::move(server));
+    }
+    std::fputs(std::string(status.message()).c_str(), stderr);
+    _exit(absl::IsResourceExhausted(status) ? 0 : 1);
+  };
+  EXPECT_EXIT(fill(), ::testing::ExitedWithCode(0),
+              "no thread for reading rows of experts");
 }
 
 }  // namespace

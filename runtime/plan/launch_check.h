@@ -31,7 +31,7 @@ struct ColumnIds {
 };
 // What find_rows and copy_rows left in a buffer.
 struct PagedIds {
-  enum Stage { kChosen, kMoves, kReady } stage = kChosen;
+  enum Stage { kChosen, kMoves, kArrivals, kArrived } stage = kChosen;
   uint32_t layer = 0;
   uint64_t choices = 0;  // ids that were looked up, T * top_k
 };
@@ -109,23 +109,31 @@ class LaunchCheck {
   void UsesIds(uint32_t arg, uint64_t columns, uint64_t count);
 
   // Paging of experts, validate_paging.cc. Weights whose rows come and go are
-  // read by expert_linear alone.
+  // read by paged_expert_linear alone.
   void PagedWeights();
+  uint64_t row_weights() const;  // of a row; 0 where no expert is paged
+  void RowWeights(uint64_t weights);
   void Pager(uint32_t arg, uint64_t experts);
   // The outputs of find_rows, of which the layer rises in an entry: rows of
   // earlier layers may leave.
-  void FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves,
-                 uint64_t choices);
-  // copy_rows, from the outputs of find_rows to its own.
-  void CopiesRows(uint32_t chosen, uint32_t moves, uint32_t ready,
-                  uint64_t choices);
-  // Where `weight` is paged, its rows for `ids` are there.
-  void NeedsRows(uint32_t ids, uint32_t weight, uint64_t choices);
+  struct FoundRows {
+    uint32_t layer = 0, chosen = 0, moves = 0, arrivals = 0;
+  };
+  void FindsRows(const FoundRows& args, uint64_t choices);
+  // copy_rows, which counts up the `counts` arrivals that find_rows left.
+  void CopiesRows(uint32_t moves, uint32_t arrivals, uint64_t choices,
+                  uint64_t counts);
+  // The weight is number `which` of its layer's rows, of which those for `ids`
+  // are counted in `arrivals` when they are there.
+  struct NeededRows {
+    uint32_t ids = 0, weight = 0, arrivals = 0, which = 0;
+  };
+  void NeedsRows(const NeededRows& args, uint64_t choices);
 
  private:
   const Arg& arg(uint32_t index) const { return *launch_.args()->Get(index); }
   bool Is(uint32_t arg, ArgKind kind);
-  const PagedIds* FindPaged(uint32_t arg) const;
+  const PagedIds* FindPaged(uint32_t arg, PagedIds::Stage stage) const;
   void Holds(uint32_t arg, DType found, DType wanted,
              const flatbuffers::Vector<uint64_t>* shape, uint64_t elements);
 

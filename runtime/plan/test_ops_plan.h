@@ -157,24 +157,25 @@ class OpsPlanBuilder {
   }
 
  private:
-  // An expert_linear of paged rows, of one weight a layer.
+  // A product of paged rows, of one weight a layer.
   void Paging(uint32_t layer, uint64_t t) {
     const auto named = [&](const char* what) {
       return what + std::to_string(layer);
     };
     const uint32_t rows = static_cast<uint32_t>(t);
-    Launch(
-        "find_rows", "FindRows", {5, 2}, {1, 1, 1},
-        {At("experts"), Pager(), S(layer),
-         Out(named("found"), {t, 2}, DType::I32),
-         Out(named("moves"), {1 + 2 * (2 * t < 5 ? 2 * t : 5)}, DType::I32)});
-    Launch("copy_rows", "CopyRows", {5, 2}, {64, 1, 1},
-           {At(named("found")), At(named("moves")), Pager(),
-            Out(named("ready"), {t, 2}, DType::I32)});
-    Launch("expert_linear", 2 * rows <= 5 ? "ExpertLinear" : "ExpertLinearTile",
-           {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, 2 * rows <= 5 ? 2 * rows : 5, 1},
-           {At("x"), At(named("ready")), W(named("paged"), {5, 7, 6}),
-            Out(named("pe"), {t, 2, 7})});
+    Launch("find_rows", "FindRows", {5, 2, 1}, {1, 1, 1},
+           {At("experts"), Pager(), S(layer),
+            Out(named("found"), {t, 2}, DType::I32),
+            Out(named("moves"), {1 + 2 * (2 * t < 5 ? 2 * t : 5)}, DType::I32),
+            Out(named("arrivals"), {5, 1}, DType::I32)});
+    Launch("copy_rows", "CopyRows", {5, 2, 1}, {64, 1, 1},
+           {At(named("moves")), Pager(), At(named("arrivals"))});
+    const bool few = 2 * rows <= 5;
+    Launch("paged_expert_linear",
+           few ? "PagedExpertLinear" : "PagedExpertLinearTile",
+           {0, 1, 1, 0, 5, 2, 7, 6, 0, 0}, {1, few ? 2 * rows : 5, 1},
+           {At("x"), At(named("found")), W(named("paged"), {5, 7, 6}),
+            Out(named("pe"), {t, 2, 7}), At(named("arrivals")), S(1), S(0)});
     if (layer == plan_.expert_rows.size()) {
       Add(plan_.expert_rows).weights = {weights_.at(named("paged"))};
     }

@@ -15,6 +15,7 @@ namespace {
 using plan::Chain;
 using plan::EntryT;
 using plan::GroupT;
+using plan::KernelT;
 using plan::PlanT;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -26,6 +27,7 @@ absl::Status Validate(const PlanT& plan) {
                       5000, 100'000);
 }
 
+EntryT& Decode(PlanT& plan) { return *plan.entries[0]; }
 EntryT& Prefill(PlanT& plan) { return *plan.entries[1]; }
 GroupT& Group(PlanT& plan) { return *Prefill(plan).groups[0]; }
 
@@ -80,6 +82,35 @@ TEST(GroupValidatorSampleTest, PagerPhaseByPhase) {
   Rename(plan);
   const absl::Status status = Validate(plan);
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// Of a decode step: find, then products beside the copies that they wait for.
+void Beside(PlanT& plan, Chain copies, Chain products) {
+  Decode(plan).groups.push_back(std::make_unique<GroupT>());
+  GroupT& group = *Decode(plan).groups.back();
+  group.first = 21;
+  group.chains = {Chain(1, 0, 1, 1), copies, products};
+  group.slack = {0, products.phase() - copies.phase(), 0};
+  group.kernel = static_cast<uint32_t>(plan.kernels.size());
+  plan.kernels.push_back(std::make_unique<KernelT>());
+  plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
+  plan.kernels.back()->op = "group";
+  plan.kernels.back()->threads = 256;
+}
+
+TEST(GroupValidatorSampleTest, ProductsBesideTheirCopies) {
+  PlanT plan = plan::MakeOpsPlan();
+  Beside(plan, Chain(1, 1, 1, 64), Chain(1, 2, 1, 2));
+  const absl::Status status = Validate(plan);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// Their blocks might be there first, and the copies' never.
+TEST(GroupValidatorSampleTest, ProductsAtOnceWithTheirCopies) {
+  PlanT plan = plan::MakeOpsPlan();
+  Beside(plan, Chain(1, 1, 1, 64), Chain(1, 1, 1, 2));
+  EXPECT_THAT(std::string(Validate(plan).message()),
+              HasSubstr("touches buffer arrivals0"));
 }
 
 // Of the launches 6 (12 x 2 places, or 5 experts), 7 (3 parts), 8 (12 rows).

@@ -106,13 +106,19 @@ void ExpertLinear(LaunchCheck& l) {
   l.Input(4, kI32, choices);
   l.ExpertTable(5, l.Param(1), l.Param(2), experts, outputs, columns,
                 l.Param(8));
-  l.NeedsRows(4, 5, choices);
   l.Output(6, l.Param(3), Product({choices, outputs}));
-  if (Named(l, "ExpertLinearTile")) {
+  if (Named(l, "ExpertLinearTile") || Named(l, "PagedExpertLinearTile")) {
     l.Grid(Tiles(outputs, 128), experts);
   } else {
     l.Grid(Tiles(outputs, columns >= 4096 ? 32 : 64), choices);
   }
+}
+
+void PagedExpertLinear(LaunchCheck& l) {
+  ExpertLinear(l);
+  const uint64_t choices = Product({l.rows(), l.Param(5)});
+  l.NeedsRows({.ids = 4, .weight = 5, .arrivals = 7, .which = 9}, choices);
+  l.NumberIs(8, l.row_weights(), "weights of a row");
 }
 
 void ShortConv(LaunchCheck& l) {
@@ -232,11 +238,13 @@ void FindRows(LaunchCheck& l) {
   l.Pager(4, experts);
   l.Output(6, kI32, choices);
   l.Output(7, kI32, Moves(experts, choices));
+  l.Output(8, kI32, Product({experts, l.Param(2)}));
+  l.RowWeights(l.Param(2));
   if (l.Param(1) != l.model().experts_per_token()) {
     l.Fail(3, "are the choices of ", l.Param(1),
            " experts a token, the model's ", l.model().experts_per_token());
   }
-  l.FindsRows(5, 6, 7, choices);
+  l.FindsRows({.layer = 5, .chosen = 6, .moves = 7, .arrivals = 8}, choices);
   l.Grid(1);
 }
 
@@ -244,10 +252,10 @@ void CopyRows(LaunchCheck& l) {
   const uint64_t experts = l.Param(0);
   const uint64_t choices = Product({l.rows(), l.Param(1)});
   l.NeedSequences();
-  l.Input(3, kI32, choices);
-  l.Input(4, kI32, Moves(experts, choices));
-  l.Pager(5, experts);
-  l.CopiesRows(3, 4, 6, choices);
+  l.Input(3, kI32, Moves(experts, choices));
+  l.Pager(4, experts);
+  l.RowWeights(l.Param(2));
+  l.CopiesRows(3, 5, choices, Product({experts, l.Param(2)}));
   l.Grid(64);
 }
 
@@ -341,6 +349,11 @@ constexpr Rule kRules[] = {
      10,
      7,
      ExpertLinear},
+    {"paged_expert_linear",
+     {"PagedExpertLinear", "PagedExpertLinearTile"},
+     10,
+     10,
+     PagedExpertLinear},
     {"linear_parts", {"LinearParts"}, 6, 6, LinearParts},
     {"sum_parts", {"SumParts"}, 3, 5, SumParts},
     {"short_conv", {"ShortConv"}, 6, 9, ShortConv},
@@ -350,8 +363,8 @@ constexpr Rule kRules[] = {
     {"index_scores", {"IndexScores"}, 7, 10, IndexScores},
     {"top_k", {"TopK"}, 2, 6, TopK},
     {"take_cols", {"TakeCols"}, 3, 7, TakeCols},
-    {"find_rows", {"FindRows"}, 2, 8, FindRows},
-    {"copy_rows", {"CopyRows"}, 2, 7, CopyRows},
+    {"find_rows", {"FindRows"}, 3, 9, FindRows},
+    {"copy_rows", {"CopyRows"}, 3, 6, CopyRows},
     {"sparse_attention", {"SparseAttention"}, 7, 9, SparseAttention},
     {"attention_parts", {"AttentionParts"}, 7, 10, AttentionParts},
     {"merge_parts", {"MergeParts"}, 5, 6, MergeParts},

@@ -447,8 +447,8 @@ const Case kCases[] = {
     {"pager_is_none", [](PlanT& p) { SetScalar(Of(p, "find_rows"), 4, 4096); },
      "args[4]: is a SCALAR, expected a PAGER"},
     {"pager_for_a_buffer",
-     [](PlanT& p) { Of(p, "copy_rows").args[6] = Arg(0, 0, ArgKind::PAGER); },
-     "args[6]: is a PAGER, expected a BUFFER"},
+     [](PlanT& p) { Of(p, "find_rows").args[7] = Arg(0, 0, ArgKind::PAGER); },
+     "args[7]: is a PAGER, expected a BUFFER"},
     {"pager_experts", [](PlanT& p) { SetParam(p, "find_rows", 0, 6); },
      "args[4]: has 5 experts a layer, the kernel's are 6"},
     {"find_layer", [](PlanT& p) { SetScalar(Of(p, "find_rows", 1), 5, 2); },
@@ -461,10 +461,12 @@ const Case kCases[] = {
     {"find_of_another_model", [](PlanT& p) { p.model->experts_per_token = 3; },
      "args[3]: are the choices of 2 experts a token, the model's 3"},
     {"copy_of_fewer_choices", [](PlanT& p) { SetParam(p, "copy_rows", 1, 1); },
-     "ids, the kernel takes "},
+     "args[3]: holds moves of "},
+    {"copy_of_other_rows", [](PlanT& p) { SetParam(p, "copy_rows", 2, 2); },
+     "is of rows of 2 weights, the plan's have 1"},
     {"copy_over_its_moves",
-     [](PlanT& p) { Of(p, "copy_rows").args[6] = Of(p, "find_rows").args[7]; },
-     "args[6]: is the buffer of argument 4"},
+     [](PlanT& p) { Of(p, "copy_rows").args[5] = Of(p, "find_rows").args[7]; },
+     "args[5]: holds no arrivals that find_rows left"},
     {"find_grid", [](PlanT& p) { Of(p, "find_rows").grid[0] = 2; },
      "the kernel needs 1 x 1 x 1"},
     {"find_same_outputs",
@@ -472,7 +474,7 @@ const Case kCases[] = {
        LaunchT& launch = Of(p, "find_rows");
        launch.args[7] = launch.args[6];
      },
-     "args[7]: is the buffer of argument 6"},
+     "args[7]: is the buffer of another argument"},
     {"find_moves_small",
      [](PlanT& p) {
        const uint32_t moves = Of(p, "find_rows").args[7].index();
@@ -481,39 +483,55 @@ const Case kCases[] = {
      "args[7]: holds 10 elements in [10], the kernel touches 11"},
     {"copy_grid", [](PlanT& p) { Of(p, "copy_rows").grid[0] = 63; },
      "the kernel needs 64 x 1 x 1"},
-    {"copy_other_ids",
-     [](PlanT& p) { Of(p, "copy_rows").args[3] = Of(p, "find_rows").args[3]; },
-     "args[3]: holds no ids that find_rows left"},
+    {"copy_other_moves",
+     [](PlanT& p) { Of(p, "copy_rows").args[3] = Of(p, "find_rows").args[6]; },
+     "args[3]: holds no moves that find_rows left"},
     {"copy_moves_of_before",
      [](PlanT& p) {
-       Of(p, "copy_rows", 1).args[4] = Of(p, "find_rows").args[7];
+       Of(p, "copy_rows", 1).args[3] = Of(p, "find_rows").args[7];
      },
-     "args[4]: holds no moves that find_rows left"},
-    {"product_before_the_rows",
+     "args[3]: holds no moves that find_rows left"},
+    {"copy_twice",
      [](PlanT& p) {
-       Of(p, "expert_linear", 1).args[4] = Of(p, "find_rows").args[6];
+       Of(p, "copy_rows", 1).args[5] = Of(p, "find_rows").args[8];
      },
-     "args[4]: holds no ids that copy_rows left for layer 0"},
+     "args[5]: holds no arrivals that find_rows left"},
     {"product_of_choices",
      [](PlanT& p) {
-       Of(p, "expert_linear", 1).args[4] = Of(p, "find_rows").args[3];
+       Of(p, "paged_expert_linear").args[4] = Of(p, "find_rows").args[3];
      },
-     "args[4]: holds no ids that copy_rows left for layer 0"},
+     "args[4]: holds no ids that find_rows left for layer 0"},
+    {"product_of_other_counts",
+     [](PlanT& p) {
+       Of(p, "paged_expert_linear").args[7] = Of(p, "find_rows").args[6];
+     },
+     "args[7]: holds no arrivals that copy_rows counted for layer 0"},
+    {"product_of_more_weights",
+     [](PlanT& p) { SetScalar(Of(p, "paged_expert_linear"), 8, 2); },
+     "args[8]: "},
+    {"product_of_another_weight",
+     [](PlanT& p) { SetScalar(Of(p, "paged_expert_linear"), 9, 1); },
+     "args[9]: says weight 1 of a row, which is not argument 5"},
     {"product_of_rows_that_left",
      [](PlanT& p) {
-       LaunchT& late = Of(p, "expert_linear", 2);
-       late.args[4] = Of(p, "copy_rows").args[6];
-       late.args[5] = Of(p, "expert_linear", 1).args[5];
+       LaunchT& late = Of(p, "paged_expert_linear", 1);
+       late = Of(p, "paged_expert_linear");
      },
-     "args[4]: holds no ids that copy_rows left for layer 0"},
+     "args[4]: holds no ids that find_rows left for layer 0"},
     {"product_of_another_layer",
      [](PlanT& p) {
-       Of(p, "expert_linear", 2).args[5] = Of(p, "expert_linear", 1).args[5];
+       Of(p, "paged_expert_linear", 1).args[5] =
+           Of(p, "paged_expert_linear").args[5];
      },
-     "args[4]: holds no ids that copy_rows left for layer 0"},
+     "args[4]: holds no ids that find_rows left for layer 0"},
+    {"product_of_a_resident_weight",
+     [](PlanT& p) {
+       Of(p, "paged_expert_linear").args[5] = Of(p, "expert_linear").args[5];
+     },
+     "args[5]: is no weight of paged experts"},
     {"paged_weight_elsewhere",
      [](PlanT& p) {
-       Of(p, "linear").args[4] = Of(p, "expert_linear", 1).args[5];
+       Of(p, "linear").args[4] = Of(p, "paged_expert_linear").args[5];
      },
      "args[4]: is a weight of paged experts"},
 };

@@ -76,12 +76,26 @@ absl::Status ValidateExpertRows(const Place& place, const Plan& plan) {
 }
 
 void LaunchCheck::PagedWeights() {
-  if (Text(kernel().op()) == "expert_linear") return;
+  if (Text(kernel().op()) == "paged_expert_linear") return;
   for (uint32_t i = 0; i < SizeOf(launch_.args()); ++i) {
     if (arg(i).kind() == ArgKind::WEIGHT &&
         known_.layer_of_weight.contains(arg(i).index())) {
-      Fail(i, "is a weight of paged experts, which expert_linear alone takes");
+      Fail(i, "is a weight of paged experts, which ",
+           "paged_expert_linear alone takes");
     }
+  }
+}
+
+uint64_t LaunchCheck::row_weights() const {
+  return SizeOf(plan_.expert_rows()) == 0
+             ? 0
+             : SizeOf(plan_.expert_rows()->Get(0)->weights());
+}
+
+void LaunchCheck::RowWeights(uint64_t weights) {
+  if (status_.ok() && weights != row_weights()) {
+    Fail(0, "is of rows of ", weights, " weights, the plan's have ",
+         row_weights());
   }
 }
 
@@ -94,12 +108,11 @@ void LaunchCheck::Pager(uint32_t index, uint64_t experts) {
   }
 }
 
-void LaunchCheck::FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves,
-                            uint64_t choices) {
-  Number(layer);
-  const uint64_t own = Value(layer);
+void LaunchCheck::FindsRows(const FoundRows& args, uint64_t choices) {
+  Number(args.layer);
+  const uint64_t own = Value(args.layer);
   if (own >= SizeOf(plan_.expert_rows())) {
-    Fail(layer, "is layer ", own, " of ", SizeOf(plan_.expert_rows()));
+    Fail(args.layer, "is layer ", own, " of ", SizeOf(plan_.expert_rows()));
   }
   // Launches before this one have been checked. The first begins the cache's
   // step, which rows that may leave are told by.
@@ -110,68 +123,85 @@ void LaunchCheck::FindsRows(uint32_t layer, uint32_t chosen, uint32_t moves,
       continue;
     }
     first = false;
-    const uint64_t last = before.args()->Get(layer)->value();
+    const uint64_t last = before.args()->Get(args.layer)->value();
     if (last >= own) {
-      Fail(layer, "is layer ", own, " after layer ", last,
+      Fail(args.layer, "is layer ", own, " after layer ", last,
            ", layers rise in a step");
     }
     break;
   }
-  if (first && own != 0)
-    Fail(layer, "is layer ", own, ", the first is layer 0");
-  if (!status_.ok()) return;
-  if (arg(chosen).index() == arg(moves).index()) {
-    Fail(moves, "is the buffer of argument ", chosen);
+  if (first && own != 0) {
+    Fail(args.layer, "is layer ", own, ", the first is layer 0");
   }
+  if (!status_.ok()) return;
   const uint32_t of = static_cast<uint32_t>(own);
   known_.paged.clear();
-  known_.paged[arg(chosen).index()] = {PagedIds::kChosen, of, choices};
-  known_.paged[arg(moves).index()] = {PagedIds::kMoves, of, choices};
+  for (const auto& [index, stage] : {std::pair{args.chosen, PagedIds::kChosen},
+                                     {args.moves, PagedIds::kMoves},
+                                     {args.arrivals, PagedIds::kArrivals}}) {
+    if (!known_.paged.emplace(arg(index).index(), PagedIds{stage, of, choices})
+             .second) {
+      Fail(index, "is the buffer of another argument");
+    }
+  }
 }
 
-const PagedIds* LaunchCheck::FindPaged(uint32_t index) const {
+const PagedIds* LaunchCheck::FindPaged(uint32_t index,
+                                       PagedIds::Stage stage) const {
   const auto found = known_.paged.find(arg(index).index());
-  return arg(index).kind() == ArgKind::BUFFER && found != known_.paged.end()
+  return arg(index).kind() == ArgKind::BUFFER && found != known_.paged.end() &&
+                 found->second.stage == stage
              ? &found->second
              : nullptr;
 }
 
-void LaunchCheck::CopiesRows(uint32_t chosen, uint32_t moves, uint32_t ready,
-                             uint64_t choices) {
-  const PagedIds* ids = FindPaged(chosen);
-  const PagedIds* rows = FindPaged(moves);
-  if (ids == nullptr || ids->stage != PagedIds::kChosen) {
-    Fail(chosen, "holds no ids that find_rows left for this layer");
-  }
-  if (rows == nullptr || rows->stage != PagedIds::kMoves) {
+void LaunchCheck::CopiesRows(uint32_t moves, uint32_t arrivals,
+                             uint64_t choices, uint64_t counts) {
+  if (!status_.ok()) return;
+  const PagedIds* rows = FindPaged(moves, PagedIds::kMoves);
+  if (rows == nullptr) {
     Fail(moves, "holds no moves that find_rows left for this layer");
+  } else if (rows->choices != choices) {
+    Fail(moves, "holds moves of ", rows->choices, " ids, the kernel's are ",
+         choices);
+  }
+  const PagedIds* begun = FindPaged(arrivals, PagedIds::kArrivals);
+  if (begun == nullptr) {
+    Fail(arrivals, "holds no arrivals that find_rows left for this layer");
   }
   if (!status_.ok()) return;
-  if (ids->choices != choices) {
-    Fail(chosen, "holds ", ids->choices, " ids, the kernel takes ", choices);
-  }
-  for (const uint32_t other : {chosen, moves}) {
-    if (arg(ready).index() == arg(other).index()) {
-      Fail(ready, "is the buffer of argument ", other);
-    }
-  }
-  const uint32_t layer = ids->layer;
-  Output(ready, static_cast<uint64_t>(DType::I32), choices);
-  if (status_.ok()) {
-    known_.paged[arg(ready).index()] = {PagedIds::kReady, layer, choices};
-  }
+  const uint32_t layer = begun->layer;
+  Output(arrivals, static_cast<uint64_t>(DType::I32), counts);
+  known_.paged[arg(arrivals).index()] = {PagedIds::kArrived, layer, choices};
 }
 
-void LaunchCheck::NeedsRows(uint32_t ids, uint32_t weight, uint64_t choices) {
-  const auto layer = known_.layer_of_weight.find(arg(weight).index());
-  if (!status_.ok() || layer == known_.layer_of_weight.end()) return;
-  const PagedIds* found = FindPaged(ids);
-  if (found == nullptr || found->stage != PagedIds::kReady ||
-      found->layer != layer->second) {
-    Fail(ids, "holds no ids that copy_rows left for layer ", layer->second,
+void LaunchCheck::NeedsRows(const NeededRows& args, uint64_t choices) {
+  if (!status_.ok()) return;
+  const auto layer = known_.layer_of_weight.find(arg(args.weight).index());
+  if (layer == known_.layer_of_weight.end()) {
+    Fail(args.weight, "is no weight of paged experts");
+    return;
+  }
+  const uint32_t of = layer->second;
+  const auto& weights = *plan_.expert_rows()->Get(of)->weights();
+  const uint64_t which = Value(args.which);
+  Number(args.which);
+  if (which >= SizeOf(&weights) ||
+      weights.Get(static_cast<uint32_t>(which)) != arg(args.weight).index()) {
+    Fail(args.which, "says weight ", which, " of a row, which is not argument ",
+         args.weight);
+  }
+  const PagedIds* ids = FindPaged(args.ids, PagedIds::kChosen);
+  const PagedIds* arrived = FindPaged(args.arrivals, PagedIds::kArrived);
+  if (ids == nullptr || ids->layer != of) {
+    Fail(args.ids, "holds no ids that find_rows left for layer ", of,
          ", whose rows the kernel reads");
-  } else if (found->choices != choices) {
-    Fail(ids, "holds ", found->choices, " ids, the kernel takes ", choices);
+  } else if (ids->choices != choices) {
+    Fail(args.ids, "holds ", ids->choices, " ids, the kernel takes ", choices);
+  }
+  if (arrived == nullptr || arrived->layer != of) {
+    Fail(args.arrivals, "holds no arrivals that copy_rows counted for layer ",
+         of, ", whose rows the kernel reads");
   }
 }
 

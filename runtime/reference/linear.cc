@@ -168,6 +168,7 @@ constexpr Op kOps[] = {
     {"sum_parts", SumParts, 4e-6, false},
     {"head_linear", HeadLinear, 4e-6, false},
     {"expert_linear", ExpertLinear, 4e-6, false},
+    {"paged_expert_linear", ExpertLinear, 4e-6, false},
 };
 
 }  // namespace

@@ -127,7 +127,7 @@ std::vector<std::byte> SerializeChecksums(const PackedChecksums& checksums) {
   for (int i = 0; i < 8; ++i) footer.push_back(std::byte(kMagic[i]));
   for (const uint64_t number :
        {checksums.data_bytes, uint64_t{checksums.blocks.size()},
-        checksums.identity, entries, uint64_t{0}, uint64_t{0}}) {
+        checksums.identity, entries, checksums.ranks, uint64_t{0}}) {
     Append(footer, number);
   }
   Append(footer, HashOf(footer));
@@ -152,10 +152,15 @@ absl::StatusOr<std::optional<PackedChecksums>> ReadChecksums(
       NumberAt(footer, kHashedBytes)) {
     return damaged("the footer has another hash");
   }
+  if (NumberAt(footer, 48) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": is packed by a later version; update this program"));
+  }
   PackedChecksums checksums;
   checksums.data_bytes = NumberAt(footer, 8);
   const uint64_t blocks = NumberAt(footer, 16);
   checksums.identity = NumberAt(footer, 24);
+  checksums.ranks = NumberAt(footer, 40);
   if (blocks > kMaxBlocks || checksums.data_bytes > size ||
       size - checksums.data_bytes != blocks * kEntryBytes + kFooterBytes) {
     return damaged("their number does not fit the file's size");
@@ -175,6 +180,16 @@ absl::StatusOr<std::optional<PackedChecksums>> ReadChecksums(
   }
   if (left != 0) return damaged("blocks do not cover the data");
   return checksums;
+}
+
+std::string PackedForOthers(const std::string& path, uint64_t ranks) {
+  const auto found = ReadChecksums(path);
+  if (!found.ok() || !found->has_value()) return "";
+  const uint64_t packed = (*found)->ranks;
+  if (packed == 0 || packed == ranks) return "";
+  return absl::StrCat("its experts are packed for ", packed,
+                      packed == 1 ? " rank" : " ranks", ", the plan is for ",
+                      ranks);
 }
 
 }  // namespace glm

@@ -30,7 +30,7 @@ std::string FileOf(const PackedChecksums& checksums) {
 }
 
 PackedChecksums Checksums() {
-  return {10, 77, {{4, HashOf("two ")}, {6, HashOf("blocks")}}};
+  return {10, 77, 2, {{4, HashOf("two ")}, {6, HashOf("blocks")}}};
 }
 
 std::string Write(const std::string& bytes) {
@@ -47,9 +47,34 @@ TEST(PackedWeights, ChecksumsComeBack) {
   ASSERT_TRUE(read->has_value());
   EXPECT_EQ((*read)->data_bytes, 10u);
   EXPECT_EQ((*read)->identity, 77u);
+  EXPECT_EQ((*read)->ranks, 2u);
   ASSERT_EQ((*read)->blocks.size(), 2u);
   EXPECT_EQ((*read)->blocks[1].size, 6u);
   EXPECT_EQ((*read)->blocks[1].xxh3, HashOf("blocks"));
+}
+
+TEST(PackedWeights, RanksOfAnotherPlanAreTold) {
+  const std::string path = Write(FileOf(Checksums()));
+  EXPECT_EQ(PackedForOthers(path, 2), "");
+  EXPECT_EQ(PackedForOthers(path, 1),
+            "its experts are packed for 2 ranks, the plan is for 1");
+  PackedChecksums none = Checksums();
+  none.ranks = 0;
+  EXPECT_EQ(PackedForOthers(Write(FileOf(none)), 4), "");
+  EXPECT_EQ(PackedForOthers(Write("no packed file"), 4), "");
+}
+
+TEST(PackedWeights, AFileOfALaterVersionIsRefused) {
+  std::string bytes = FileOf(Checksums());
+  const size_t footer = bytes.size() - 64;
+  bytes[footer + 48] = 1;
+  ByteHash hash;
+  hash.Add(Bytes(bytes.substr(footer, 56)));
+  const uint64_t digest = hash.Digest();
+  std::memcpy(&bytes[footer + 56], &digest, 8);
+  const absl::Status refusal = ReadChecksums(Write(bytes)).status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refusal.message(), HasSubstr("packed by a later version"));
 }
 
 TEST(PackedWeights, OtherFilesHaveNone) {

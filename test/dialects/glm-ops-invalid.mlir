@@ -715,7 +715,7 @@ func.func @top_k_c2(%s: tensor<2x16xf32>, %seqs: tensor<2x4xi32>) {
 
 func.func @find_rows_c1(%ids: tensor<2x3xi32>) {
   // expected-error@+1 {{expects chosen of shape [2, 3], got [2, 4]}}
-  %c, %m = glm.find_rows %ids {layer = 0 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x4xi32>, tensor<9xi32>)
+  %c, %m, %a = glm.find_rows %ids {layer = 0 : i64} : (tensor<2x3xi32>) -> (tensor<2x4xi32>, tensor<9xi32>, tensor<4x3xi32>)
   return
 }
 
@@ -723,7 +723,7 @@ func.func @find_rows_c1(%ids: tensor<2x3xi32>) {
 
 func.func @find_rows_c2(%ids: tensor<2x3xi32>) {
   // expected-error@+1 {{expects moves of shape [13], got [9]}}
-  %c, %m = glm.find_rows %ids {layer = 0 : i64, experts = 8 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  %c, %m, %a = glm.find_rows %ids {layer = 0 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>, tensor<8x3xi32>)
   return
 }
 
@@ -731,23 +731,39 @@ func.func @find_rows_c2(%ids: tensor<2x3xi32>) {
 
 func.func @find_rows_layer(%ids: tensor<2x3xi32>) {
   // expected-error@+1 {{attribute 'layer' failed to satisfy constraint}}
-  %c, %m = glm.find_rows %ids {layer = -1 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
+  %c, %m, %a = glm.find_rows %ids {layer = -1 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>, tensor<4x3xi32>)
   return
 }
 
 // -----
 
-func.func @copy_rows_c1(%c: tensor<2x3xi32>, %m: tensor<9xi32>) {
-  // expected-error@+1 {{expects moves of shape [7], got [9]}}
-  %r = glm.copy_rows %c, %m {experts = 3 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
+func.func @copy_rows_c1(%m: tensor<9xi32>, %a: tensor<4x3xi32>) {
+  // expected-error@+1 {{expects arrived of shape [4, 3], got [4, 2]}}
+  %r = glm.copy_rows %m, %a {top_k = 3 : i64} : (tensor<9xi32>, tensor<4x3xi32>) -> tensor<4x2xi32>
   return
 }
 
 // -----
 
-func.func @copy_rows_c2(%c: tensor<2x3xi32>, %m: tensor<9xi32>) {
-  // expected-error@+1 {{expects ready of shape [2, 3], got [1, 3]}}
-  %r = glm.copy_rows %c, %m {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<1x3xi32>
+func.func @copy_rows_c2(%m: tensor<9xi32>, %a: tensor<4x3xi32>) -> tensor<4x3xi32> {
+  // expected-error@+1 {{counts up the buffer of arrivals, which others read too}}
+  %r = glm.copy_rows %m, %a {top_k = 3 : i64} : (tensor<9xi32>, tensor<4x3xi32>) -> tensor<4x3xi32>
+  return %a : tensor<4x3xi32>
+}
+
+// -----
+
+func.func @expert_linear_c3(%x: tensor<2x32xf32>, %ids: tensor<2x3xi32>, %w: tensor<4x16x32xbf16>, %a: tensor<4x3xi32>) {
+  // expected-error@+1 {{expects row_weight with arrivals, and neither without}}
+  %y = glm.expert_linear %x, %ids, %w arrivals(%a) : (tensor<2x32xf32>, tensor<2x3xi32>, tensor<4x16x32xbf16>, tensor<4x3xi32>) -> tensor<2x3x16xf32>
+  return
+}
+
+// -----
+
+func.func @expert_linear_c3_weight(%x: tensor<2x32xf32>, %ids: tensor<2x3xi32>, %w: tensor<4x16x32xbf16>, %a: tensor<4x3xi32>) {
+  // expected-error@+1 {{expects arrivals [E, weights] with E = 4 and more than 3 weights}}
+  %y = glm.expert_linear %x, %ids, %w arrivals(%a) {row_weight = 3 : i64} : (tensor<2x32xf32>, tensor<2x3xi32>, tensor<4x16x32xbf16>, tensor<4x3xi32>) -> tensor<2x3x16xf32>
   return
 }
 

@@ -108,10 +108,10 @@ func.func @selection(%z: tensor<2x4x4xf32>, %s: tensor<2x16xf32>, %seqs: tensor<
   %2 = glm.top_k %s seqs(%seqs) {pool = 4 : i64} : (tensor<2x16xf32>, tensor<2x4xi32>) -> tensor<2x3xi32>
   // CHECK: glm.take_cols %{{.*}}, %{{.*}} : (tensor<2x16xf32>, tensor<2x3xi32>) -> tensor<2x3xf32>
   %3 = glm.take_cols %s, %1 : (tensor<2x16xf32>, tensor<2x3xi32>) -> tensor<2x3xf32>
-  // CHECK: %[[C:.*]], %[[M:.*]] = glm.find_rows %{{.*}} {experts = 4 : i64, layer = 1 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
-  %chosen, %moves = glm.find_rows %1 {layer = 1 : i64, experts = 4 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>)
-  // CHECK: glm.copy_rows %[[C]], %[[M]] {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
-  %4 = glm.copy_rows %chosen, %moves {experts = 4 : i64} : (tensor<2x3xi32>, tensor<9xi32>) -> tensor<2x3xi32>
+  // CHECK: %[[C:.*]], %[[M:.*]], %[[A:.*]] = glm.find_rows %{{.*}} {layer = 1 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>, tensor<4x1xi32>)
+  %chosen, %moves, %arrivals = glm.find_rows %1 {layer = 1 : i64} : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<9xi32>, tensor<4x1xi32>)
+  // CHECK: %[[B:.*]] = glm.copy_rows %[[M]], %[[A]] {top_k = 3 : i64} : (tensor<9xi32>, tensor<4x1xi32>) -> tensor<4x1xi32>
+  %4 = glm.copy_rows %moves, %arrivals {top_k = 3 : i64} : (tensor<9xi32>, tensor<4x1xi32>) -> tensor<4x1xi32>
   // CHECK: glm.tap "layer0.ids" %{{.*}} : tensor<2x3xi32>
   glm.tap "layer0.ids" %1 : tensor<2x3xi32>
   return

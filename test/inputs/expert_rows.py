@@ -1,6 +1,7 @@
 """expert_rows.py PLAN [--flip WEIGHT:PIECE]: how the experts of each layer lie in the packed file of
-a plan. Fails unless each expert's pieces are one row: at multiples of 256 bytes, rows at multiples of
-4096, one behind the other, all alike. With --flip: flips a bit in the middle of a piece instead.
+a plan. Fails unless each expert's pieces, or what each rank has of them, are one row: at multiples of
+256 bytes, rows at multiples of 4096, one behind the other, all alike, the ranks of an expert side by
+side. With --flip: flips a bit in the middle of a piece instead.
 """
 
 import struct
@@ -32,6 +33,8 @@ def string(at):
 
 
 root = follow(64)  # behind the file's header
+at = field(root, 14)
+ranks = number(at, "I") if at else 1
 vector = follow(field(root, 6))
 weights = {}
 for i in range(number(vector, "I")):
@@ -56,11 +59,13 @@ for name, (form, pieces) in weights.items():
     if form in (1, 2):  # EXPERTS_DENSE, EXPERTS_GPTQ4
         layers.setdefault(name.rsplit(".", 1)[0], []).append((1 if form == 1 else 2, pieces))
 for layer, parts in layers.items():
-    experts = len(parts[0][1]) // parts[0][0]
+    experts = len(parts[0][1]) // parts[0][0] // ranks
     rows = []
     for e in range(experts):
-        row = [piece for n, pieces in parts for piece in pieces[e * n:(e + 1) * n]]
-        rows.append((row[0][0], [(offset - row[0][0], size) for offset, size in row]))
+        for rank in range(ranks):
+            first = rank * experts + e
+            row = [piece for n, pieces in parts for piece in pieces[first * n:(first + 1) * n]]
+            rows.append((row[0][0], [(offset - row[0][0], size) for offset, size in row]))
     first = rows[0][1]
     length = -(-(first[-1][0] + first[-1][1]) // 4096) * 4096
     for e, (begin, row) in enumerate(rows):
@@ -68,4 +73,5 @@ for layer, parts in layers.items():
         assert all(offset % 256 == 0 for offset, _ in row), (layer, e)
         ends = [offset + size for offset, size in row]
         assert all(0 <= b[0] - end < 256 for end, b in zip(ends, row[1:])), (layer, e)
-    print(f"{layer}: {experts} rows of {length} bytes, pieces at", *(offset for offset, _ in first))
+    print(f"{layer}: {experts} rows" + (f" of {ranks} ranks" if ranks > 1 else ""),
+          f"of {length} bytes, pieces at", *(offset for offset, _ in first))

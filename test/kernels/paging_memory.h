@@ -36,12 +36,11 @@ struct PagingMemory {
                uint64_t row_bytes) {
     const paging::CacheOptions& options = cache.options();
     const uint32_t layers = options.shape.layers, rows = options.shape.rows();
-    const paging::Policy& policy = options.policy;
     pager.row_bytes = row_bytes;
     pager.layers = layers;
     pager.experts = options.shape.experts;
     pager.slot_count = options.slots;
-    pager.rank = static_cast<uint32_t>(policy.rank);
+    pager.rank = static_cast<uint32_t>(options.policy.rank);
     pager.weights = kTestWeights;
     pager.pieces = pieces;
     for (uint32_t p = 0; p < kTestWeights * pieces; ++p) {
@@ -56,12 +55,10 @@ struct PagingMemory {
     row_of_slot.assign(cache.row_of_slot().begin(), cache.row_of_slot().end());
     uses.resize(rows);
     pinned.resize(rows);
-    const uint64_t open =
-        options.slots - static_cast<uint32_t>(options.pinned_rows.size());
-    for (uint64_t layer = 0; layer < layers; ++layer) {
-      const bool own = policy.per_layer;
-      ranges.push_back(uint32_t(own ? open * layer / layers : 0));
-      ranges.push_back(uint32_t(own ? open * (layer + 1) / layers : open));
+    for (uint32_t layer = 0; layer <= layers; ++layer) {
+      const paging::ExpertCache::Slots slots =
+          layer < layers ? cache.SlotsOf(layer) : cache.OpenSlots();
+      ranges.insert(ranges.end(), {slots.begin, slots.end});
     }
   }
 

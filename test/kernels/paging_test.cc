@@ -50,7 +50,7 @@ class Paged {
         memory_(cache_, pieces, row_bytes),
         ids_(batch_.rows() * shape.shape.top_k),
         chosen_(ids_.size()),
-        ready_(ids_.size()),
+        arrivals_(shape.shape.experts * kTestWeights, 77),
         most_(std::min<size_t>(shape.shape.experts, ids_.size())),
         moves_(1 + 2 * most_),
         random_(uint32_t(shape.slots)) {
@@ -60,14 +60,21 @@ class Paged {
   PagingMemory& memory() { return memory_; }
   paging::ExpertCache& cache() { return cache_; }
   const std::vector<int32_t>& moves() const { return moves_; }
+  // Accesses of more rows than their layer's range holds, and others that
+  // missed some.
+  uint32_t large() const { return large_; }
+  uint32_t small() const { return small_; }
   uint32_t rows() const { return shape_.shape.rows(); }
 
   // Choices as routers make them: some experts more often, those of the step
-  // before again, and now and then none or numbers that are no expert's.
-  void Choose(uint32_t step, uint32_t layer) {
+  // before again, and now and then none or numbers that are no expert's. Rows
+  // from `rows` on choose none.
+  void Choose(uint32_t step, uint32_t layer, int64_t rows = INT64_MAX) {
     const uint32_t experts = shape_.shape.experts;
     const uint32_t top_k = shape_.shape.top_k;
-    for (int64_t row = 0; row < batch_.rows(); ++row) {
+    rows = std::min(rows, batch_.rows());
+    std::fill(ids_.begin() + rows * top_k, ids_.end(), -1);
+    for (int64_t row = 0; row < rows; ++row) {
       std::set<int32_t> used;
       for (uint32_t s = 0; s < top_k; ++s) {
         int32_t id;
@@ -109,6 +116,9 @@ class Paged {
       want_moves.push_back(int32_t(placements_[i].slot));
     }
     misses_ = uint32_t(want_moves[0]);
+    const paging::ExpertCache::Slots own = cache_.SlotsOf(layer);
+    large_ += experts.size() > own.size();
+    small_ += misses_ > 0 && experts.size() <= own.size();
 
     std::fill(chosen_.begin(), chosen_.end(), 77);
     Find(layer);
@@ -116,24 +126,34 @@ class Paged {
     ASSERT_EQ(std::vector<int32_t>(moves_.begin(),
                                    moves_.begin() + want_moves.size()),
               want_moves);
+    CheckArrivals(false);
     CheckState(layer, experts.size());
   }
 
   void Find(uint32_t layer) {
     Launch(shape_.find, 1,
            {Address(ids_), Address(&memory_.pager), layer, Address(chosen_),
-            Address(moves_)});
+            Address(moves_), Address(arrivals_)});
   }
   // Blocks begin .. end - 1.
   void Copy(uint64_t begin = 0, uint64_t end = kBlocks) {
     Launch(shape_.copy, kBlocks,
-           {Address(chosen_), Address(moves_), Address(&memory_.pager),
-            Address(ready_)},
+           {Address(moves_), Address(&memory_.pager), Address(arrivals_)},
            begin, end);
   }
-  void CheckReady() {
-    ASSERT_EQ(ready_, chosen_);
-    std::fill(ready_.begin(), ready_.end(), 99);
+  // Of each weight of the chosen experts' rows, what blocks have counted.
+  void CheckArrivals(bool copied) {
+    const uint32_t experts = shape_.shape.experts;
+    std::vector<int32_t> want(experts, int32_t(kBlocks));
+    for (int32_t j = 0; j < moves_[0] && !copied; ++j) {
+      want[uint32_t(moves_[1 + 2 * j]) % experts] = 0;
+    }
+    for (const int32_t id : chosen_) {
+      if (id < 0) continue;
+      for (uint32_t w = 0; w < kTestWeights; ++w) {
+        ASSERT_EQ(arrivals_[uint32_t(id) * kTestWeights + w], want[id]) << id;
+      }
+    }
   }
 
  private:
@@ -168,7 +188,7 @@ class Paged {
     Visible visible;
     memory_.Show(visible);
     for (const auto* ints :
-         {&ids_, &chosen_, &ready_, &moves_, &batch_.table}) {
+         {&ids_, &chosen_, &arrivals_, &moves_, &batch_.table}) {
       if (!ints->empty()) visible.Add(ints->data(), ints->size() * 4);
     }
     const uint64_t table = batch_.table.empty() ? 0 : Address(batch_.table);
@@ -221,13 +241,13 @@ class Paged {
   Batch batch_;
   paging::ExpertCache cache_;
   PagingMemory memory_;
-  std::vector<int32_t> ids_, chosen_, ready_;
+  std::vector<int32_t> ids_, chosen_, arrivals_;
   size_t most_;
   std::vector<int32_t> moves_;
   std::vector<paging::Placement> placements_;
   std::vector<uint64_t> counted_;
   std::minstd_rand random_;
-  uint32_t misses_ = 0;
+  uint32_t misses_ = 0, large_ = 0, small_ = 0;
   std::atomic<uint32_t> launches_ = 0;
 };
 
@@ -267,6 +287,42 @@ TEST_P(EachPolicy, EveryRowFits) {
 TEST_P(EachPolicy, ManyTokens) {
   Paged paged(Large(2, 700), GetParam(), Batch::Ragged(2, 64));
   RunSteps(paged, 2, 6);
+}
+
+// A few tokens a step, which ask for up to a layer's share and a little more,
+// after prompts, which ask for more. A share is less than a block's work-items.
+TEST_P(EachPolicy, FewTokensAfterMany) {
+  Paged paged(Small(33), GetParam(), Batch::Whole(8));
+  for (uint32_t step = 0; step < 90; ++step) {
+    for (uint32_t layer = 0; layer < 3; ++layer) {
+      SCOPED_TRACE("step " + std::to_string(step) + " layer " +
+                   std::to_string(layer));
+      paged.Choose(step, layer, (step + layer) % 30 < 2 ? 8 : 1 + step % 4);
+      paged.Step(layer);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(paged.small(), 50u);
+  if (GetParam().starts_with("quota")) EXPECT_GE(paged.large(), 15u);
+}
+
+// The same of a share that large accesses exceed, of one that a block's
+// work-items just hold, and of one that they do not.
+TEST_P(EachPolicy, OneTokenAfterManyOfALargeLayer) {
+  for (const uint32_t slots : {400, 3 * 256, 3 * 257}) {
+    Paged paged(Large(3, slots), GetParam(), Batch::Whole(90));
+    for (uint32_t step = 0; step < 5; ++step) {
+      for (uint32_t layer = 0; layer < 3; ++layer) {
+        SCOPED_TRACE("step " + std::to_string(step) + " layer " +
+                     std::to_string(layer));
+        paged.Choose(step, layer, step % 2 == 0 ? 90 : 1);
+        paged.Step(layer);
+        if (HasFatalFailure()) return;
+      }
+    }
+    const bool exceeds = GetParam().starts_with("quota") && slots == 400;
+    EXPECT_EQ(paged.large(), exceeds ? 9u : 0u);
+  }
 }
 
 std::vector<std::string> Names() {
@@ -346,7 +402,8 @@ TEST(FindRows, ATraceStandsForTheChoices) {
 // none is not moved, and the kernel ends.
 TEST(FindRows, ARangeThatIsTooSmall) {
   Paged paged(Small(30), "lru", Batch::Whole(4));
-  paged.memory().ranges[1] = 3;
+  std::vector<uint32_t>& ranges = paged.memory().ranges;
+  ranges[1] = ranges[2 * 3 + 1] = 3;  // layer 0's, and what is there for all
   paged.Choose(0, 0);
   paged.Find(0);
   EXPECT_EQ(paged.moves()[0], 3);
@@ -395,7 +452,7 @@ TEST(CopyRows, FromPinnedMemory) {
         paged.Choose(step, layer);
         paged.Step(layer);
         paged.Copy();
-        paged.CheckReady();
+        paged.CheckArrivals(true);
         CheckArena(paged);
       }
     }
@@ -441,7 +498,7 @@ TEST(CopyRows, ByTheDoorbell) {
         memcpy(to, RowBytes(row, 2 * 4096).data(), 2 * 4096);
       });
       paged.Copy();
-      paged.CheckReady();
+      paged.CheckArrivals(true);
       CheckArena(paged);
       ASSERT_EQ(bell.taken, asked);
       ASSERT_EQ(memory.pager.arrived, 0u);
@@ -475,7 +532,7 @@ TEST(CopyRows, MoreThanTheRing) {
   }
   bell.served = count;
   paged.Copy();
-  paged.CheckReady();
+  paged.CheckArrivals(true);
   EXPECT_EQ(bell.requested, count);
   EXPECT_EQ(bell.taken, count);
   EXPECT_EQ(memory.pager.arrived, 0u);
@@ -521,7 +578,7 @@ TEST(CopyRows, AHostThatAnswersMeanwhile) {
               [&, first] { paged.Copy(first, first + kBlocks / threads); });
         }
         for (std::thread& worker : workers) worker.join();
-        paged.CheckReady();
+        paged.CheckArrivals(true);
         CheckArena(paged);
       }
     }

@@ -15,34 +15,23 @@
 #include "gtest/gtest.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/observable_runner.h"
 #include "tools/glm-check/golden_file.h"
 #include "tools/glm-check/launch_check.h"
 #include "tools/glm-check/replay.h"
 
 namespace glm {
 
-struct PlanRun {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Executor>
-      executor;  // null, with a failure, when it cannot be
-
-  PlanRun(const std::string& plan_path, std::unique_ptr<Device> on,
-          const ExecutorOptions& options = {})
-      : device(std::move(on)) {
-    auto plan = PlanFile::Open(plan_path);
-    EXPECT_TRUE(plan.ok()) << plan.status();
-    if (!plan.ok()) return;
-    auto made = Executor::Create(*plan, *device, options);
-    EXPECT_TRUE(made.ok()) << made.status();
-    if (made.ok()) executor = std::move(*made);
-  }
+// The steps, whatever runs them.
+struct PlanSteps {
+  ObservableRunner* runner = nullptr;  // that of who derives from this
 
   // Entries of one sequence: prefill, which makes the state that decoding goes
   // on from, then two steps of decoding.
   std::vector<uint32_t> Entries() const {
     std::vector<uint32_t> prefill, decode;
-    for (uint32_t e = 0; e < executor->entries().size(); ++e) {
-      const EntryInfo& info = executor->entries()[e];
+    for (uint32_t e = 0; e < runner->entries().size(); ++e) {
+      const EntryInfo& info = runner->entries()[e];
       if (info.sequences != 1) continue;
       if (info.tokens > 1) {
         prefill.push_back(e);
@@ -57,37 +46,56 @@ struct PlanRun {
   // One step on random tokens; moves `position` on. Without an observer as
   // Executor::Step, with its graphs.
   absl::Status Step(uint32_t entry, uint32_t& position,
-                    const Executor::Observer& observer = {}) {
+                    const ObservableRunner::Observer& observer = {}) {
     // A shorter prompt than the entry takes, so that rows that are not valid
     // are met too.
     constexpr uint32_t kPromptTokens = 37;
-    const EntryInfo& info = executor->entries()[entry];
+    const EntryInfo& info = runner->entries()[entry];
     const uint32_t length = std::min(info.tokens, kPromptTokens);
     std::mt19937_64 random(position + 1);
     std::vector<int32_t> ids(info.tokens, 0);
     for (uint32_t i = 0; i < length; ++i) {
-      ids[i] = int32_t(random() % executor->model().vocab);
+      ids[i] = int32_t(random() % runner->model().vocab);
     }
     std::vector<int32_t> rows(info.logit_rows, -1);
     rows[0] = int32_t(length) - 1;
     const SequenceStep sequence = {0, position, length};
     position += length;
     const StepInputs inputs = {ids, {&sequence, 1}, rows};
-    return observer ? executor->StepObserved(entry, inputs, observer)
-                    : executor->Step(entry, inputs);
+    return observer ? runner->StepObserved(entry, inputs, observer)
+                    : runner->Step(entry, inputs);
   }
 
   // The logits of all steps.
-  std::vector<float> Logits(const Executor::Observer& observer = {}) {
+  std::vector<float> Logits(const ObservableRunner::Observer& observer = {}) {
     uint32_t position = 0;
     std::vector<float> logits;
     for (const uint32_t entry : Entries()) {
       const absl::Status status = Step(entry, position, observer);
       EXPECT_TRUE(status.ok()) << status;
-      const auto row = executor->logits(0);
+      const auto row = runner->logits(0);
       logits.insert(logits.end(), row.begin(), row.end());
     }
     return logits;
+  }
+};
+
+// A plan of one rank on a device.
+struct PlanRun : PlanSteps {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executor>
+      executor;  // null, with a failure, when it cannot be
+
+  PlanRun(const std::string& plan_path, std::unique_ptr<Device> on,
+          const ExecutorOptions& options = {})
+      : device(std::move(on)) {
+    auto plan = PlanFile::Open(plan_path);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    if (!plan.ok()) return;
+    auto made = Executor::Create(*plan, *device, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    if (made.ok()) executor = std::move(*made);
+    runner = executor.get();
   }
 
   // Compares each launch with its reference function. The number of ops met.

@@ -78,6 +78,12 @@ absl::StatusOr<RankDevices> OpenDevices(const DeviceChoice& choice,
   DeviceChoice own = choice;
   GLM_ASSIGN_OR_RETURN(OpenedDevice first, OpenDevice(own, plan));
   result.gpu = first.gpu;
+  if (choice.peer && (!first.gpu || count == 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--p2p: is for plans of several ranks on GPUs, ", plan.path(),
+        count == 1 ? " runs on one device" : " runs on the host",
+        " here; leave it out"));
+  }
   if (count == 1) {
     result.devices.push_back(std::move(first.device));
     return result;

@@ -43,7 +43,8 @@ struct RankDevices {
 // share its threads, or GPUs from the named one on.
 //
 // Errors: those of OpenDevice; kUnavailable naming the device of a rank that is
-// not there; kInvalidArgument when `simulate` is not of the plan's ranks.
+// not there; kInvalidArgument when `simulate` is not of the plan's ranks, and
+// where a direct path between GPUs is asked for and there are none to join.
 absl::StatusOr<RankDevices> OpenDevices(const DeviceChoice& choice,
                                         const RankChoice& simulate,
                                         const PlanFile& plan);

@@ -96,12 +96,29 @@ TEST_F(CachesimTest, SeveralSlots) {
 }
 
 TEST_F(CachesimTest, WrongUsageIsTwo) {
-  for (const char* arguments :
-       {"", "--zipf --cyclic 9", "trace --zipf", "trace --steps 9",
-        "--cyclic 9 --seed 2", "--zipf --policy best", "--zipf --slots 0",
-        "--zipf --steps 10", "--zipf --fly", "--zipf --link-gbs 0",
-        "--zipf --pinned 101", "--zipf --top-k 300", "trace --write other",
-        "--zipf --row-bytes many"}) {
+  for (const char* arguments : {"",
+                                "--zipf --cyclic 9",
+                                "trace --zipf",
+                                "trace --steps 9",
+                                "--cyclic 9 --seed 2",
+                                "--zipf --policy best",
+                                "--zipf --slots 0",
+                                "--zipf --steps 10",
+                                "--zipf --fly",
+                                "--zipf --link-gbs 0",
+                                "--zipf --pinned 101",
+                                "--zipf --top-k 300",
+                                "trace --write other",
+                                "--zipf --row-bytes many",
+                                "--zipf --seed -1",
+                                "--zipf --warmup -1",
+                                "--zipf --jump-steps -1",
+                                "--zipf --seed 18446744073709551616",
+                                "--zipf --overlap-us nan",
+                                "--zipf --link-gbs inf",
+                                "--zipf --compute-ms nan",
+                                "--zipf --write \"\"",
+                                "\"\""}) {
     EXPECT_EQ(RunTool(arguments).code, 2) << arguments;
   }
   EXPECT_THAT(RunTool("", true).output,
@@ -127,17 +144,17 @@ TEST_F(CachesimTest, WhatIsWrongWithTheInputIsOne) {
 TEST_F(CachesimTest, AllLeavesOutWhatDoesNotFit) {
   const std::string arguments =
       "--zipf --layers 3 --experts 32 --top-k 4 --steps 200 --warmup 50 "
-      "--slots 11,40 --pinned 50";
+      "--slots 6,40 --pinned 50";
   const Outcome run = RunTool(arguments + " --json");
   ASSERT_EQ(run.code, 0);
   const auto json = nlohmann::json::parse(run.output, nullptr, false);
-  ASSERT_EQ(json["results"].size(), 5 + 7) << "but quota-lru and quota-lfru";
-  for (size_t i = 0; i < 12; ++i) {
-    EXPECT_EQ(json["results"][i]["slots"], i < 5 ? 11 : 40);
+  ASSERT_EQ(json["results"].size(), 6 + 7) << "but pinned-lru";
+  for (size_t i = 0; i < 13; ++i) {
+    EXPECT_EQ(json["results"][i]["slots"], i < 6 ? 6 : 40);
   }
   EXPECT_THAT(RunTool(arguments, true).output,
-              HasSubstr("left out: an arena of 11 slots"));
-  EXPECT_EQ(RunTool(arguments + " --policy quota-lru").code, 1);
+              HasSubstr("left out: an arena of 6 slots"));
+  EXPECT_EQ(RunTool(arguments + " --policy pinned-lru").code, 1);
 }
 
 TEST_F(CachesimTest, HelpTeaches) {

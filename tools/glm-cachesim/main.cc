@@ -12,6 +12,7 @@
 #include "runtime/paging/simulator.h"
 #include "tools/glm-cachesim/options.h"
 #include "tools/glm-cachesim/report.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::cachesim {
 namespace {
@@ -174,6 +175,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (const std::string name = glm::tools::EmptyValue(app); !name.empty()) {
+    return Fail(absl::InvalidArgumentError(name + ": the value is empty"),
+                kUsage);
   }
   if (const absl::Status usage = CheckOptions(options); !usage.ok()) {
     return Fail(usage, kUsage);

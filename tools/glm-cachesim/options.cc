@@ -4,9 +4,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::cachesim {
 namespace {
+
+using tools::NumberIn;
+using tools::WholeNumber;
 
 constexpr char kBound[] = "bound";
 constexpr char kAll[] = "all";
@@ -27,6 +31,8 @@ std::string Footer() {
   absl::StrAppend(
       &text,
       "  bound       not a policy: what knowing the whole trace could reach\n"
+      "A step that asks a layer for more rows than its share takes slots of "
+      "all layers.\n"
       "\n"
       "Columns: hit % of the rows asked for; GB a token over the link of one "
       "card; stall\n"
@@ -76,7 +82,7 @@ void AddOptions(CLI::App& app, Options& options) {
       app.add_option(
              "--cyclic", options.cyclic,
              "Made up: a circle through so many rows, an equal share a layer")
-          ->check(CLI::Range(1u, paging::kMaxLayers * paging::kMaxExperts))
+          ->check(WholeNumber(1u, paging::kMaxLayers * paging::kMaxExperts))
           ->group(source);
   trace->excludes(zipf)->excludes(cyclic);
   zipf->excludes(cyclic);
@@ -84,27 +90,29 @@ void AddOptions(CLI::App& app, Options& options) {
   const std::string made_up = "Made-up traces";
   std::vector<CLI::Option*> shape = {
       app.add_option("--layers", options.made_up.shape.layers, "MoE layers")
-          ->check(CLI::Range(1u, paging::kMaxLayers)),
+          ->check(WholeNumber(1u, paging::kMaxLayers)),
       app.add_option("--experts", options.made_up.shape.experts,
                      "Experts a layer")
-          ->check(CLI::Range(1u, paging::kMaxExperts)),
+          ->check(WholeNumber(1u, paging::kMaxExperts)),
       app.add_option("--top-k", options.made_up.shape.top_k,
                      "Experts a token chooses in a layer")
-          ->check(CLI::Range(1u, paging::kMaxExperts)),
+          ->check(WholeNumber(1u, paging::kMaxExperts)),
       app.add_option("--steps", options.made_up.steps,
                      "Steps, warm-up included")
-          ->check(CLI::Range(1, 10'000'000))};
+          ->check(WholeNumber(1, 10'000'000))};
   std::vector<CLI::Option*> of_zipf = {
       app.add_option("--step-tokens", options.made_up.step_tokens,
                      "Tokens a step, as verification of drafts has")
-          ->check(CLI::Range(1u, paging::kMaxStepTokens)),
+          ->check(WholeNumber(1u, paging::kMaxStepTokens)),
       app.add_option("--seed", options.made_up.seed,
-                     "Another one, another trace"),
+                     "Another one, another trace")
+          ->check(WholeNumber(0, UINT64_MAX)),
       app.add_option("--kept", options.made_up.kept,
                      "How probably an expert of the token before is kept")
-          ->check(CLI::Range(0.0, 0.99)),
+          ->check(NumberIn(0, 0.99)),
       app.add_option("--jump-steps", options.made_up.jump_steps,
-                     "New popular experts every so many steps; 0: never")};
+                     "New popular experts every so many steps; 0: never")
+          ->check(WholeNumber(0, UINT32_MAX))};
   for (CLI::Option* option : shape) option->excludes(trace)->group(made_up);
   for (CLI::Option* option : of_zipf) option->needs(zipf)->group(made_up);
   for (CLI::Option* option : shape) option->capture_default_str();
@@ -118,7 +126,7 @@ void AddOptions(CLI::App& app, Options& options) {
                  "Rows that the arena of a card holds; several "
                  "with commas")
       ->delimiter(',')
-      ->check(CLI::Range(1u, paging::kMaxLayers * paging::kMaxExperts))
+      ->check(WholeNumber(1u, paging::kMaxLayers * paging::kMaxExperts))
       ->capture_default_str()
       ->group(cache);
   app.add_option("--policy", options.policies,
@@ -130,33 +138,34 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option(
          "--warmup", options.warmup,
          "First steps that fill the cache, choose pinned rows and do not count")
+      ->check(WholeNumber(0, 10'000'000))
       ->capture_default_str()
       ->group(cache);
   app.add_option("--pinned", options.pinned_percent,
                  "Percent of the slots that pinned-lru pins")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberIn(0, 100.0))
       ->capture_default_str()
       ->group(cache);
   app.add_option(
          "--row-bytes", options.link.row_bytes,
          "Bytes of a row that cross to one card (half a row with two cards)")
-      ->check(CLI::Range(1.0, 1e12))
+      ->check(NumberIn(1, 1e12))
       ->capture_default_str()
       ->group(cache);
   app.add_option("--link-gbs", options.link.gb_per_s,
                  "10^9 bytes a second: 53.3 by copy engine, 49.4 by gather")
-      ->check(CLI::Range(1e-3, 1e6))
+      ->check(NumberIn(1e-3, 1e6))
       ->capture_default_str()
       ->group(cache);
   app.add_option(
          "--overlap-us", options.link.overlap_us,
          "Microseconds of a layer's work that need none of its missing rows")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberIn(0, 1e9))
       ->capture_default_str()
       ->group(cache);
   app.add_option("--compute-ms", options.compute_ms,
                  "Milliseconds of a token beside stalls, for tok/s")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberIn(0, 1e9))
       ->capture_default_str()
       ->group(cache);
   app.add_flag("--per-layer", options.per_layer, "Hit rates of each layer too");

@@ -19,6 +19,9 @@ void AddWeights(CLI::App& app, int& result);
 // then tells on stderr.
 int ExitCode(const absl::StatusOr<bool>& pass);
 
+// Ends with wrong usage where an option of the command has an empty value.
+void CheckValues(const CLI::App& command);
+
 }  // namespace glm::check
 
 #endif  // GLM_TOOLS_GLM_CHECK_COMMANDS_H_

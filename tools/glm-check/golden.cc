@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "runtime/base/status_macros.h"
+#include "tools/device/expert_options.h"
 #include "tools/device/open_runner.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/golden_check.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::check {
 namespace {
@@ -21,6 +23,7 @@ struct Flags {
   std::string golden;
   std::vector<std::string> weights;
   tools::DeviceChoice device;
+  ExpertOptions experts;
   GoldenBounds bounds;
   bool json = false;
   bool verbose = false;
@@ -94,6 +97,7 @@ void PrintJson(const GoldenVerdict& verdict) {
 
 absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
+  GLM_RETURN_IF_ERROR(tools::CheckExpertOptions(flags.experts, *plan));
   GLM_ASSIGN_OR_RETURN(const std::vector<GoldenCase> golden,
                        ReadGolden(flags.golden));
   GLM_ASSIGN_OR_RETURN(const tools::RankDevices devices,
@@ -103,6 +107,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   }
   ExecutorOptions options;
   options.weights_dirs = flags.weights;
+  options.experts = flags.experts;
   GLM_ASSIGN_OR_RETURN(auto runner, tools::OpenRunner(plan, devices, options));
   GLM_ASSIGN_OR_RETURN(
       const GoldenVerdict verdict,
@@ -130,20 +135,24 @@ void AddGolden(CLI::App& app, int& result) {
                   "Folder to look for weight files in first; repeatable")
       ->allow_extra_args(false);
   tools::AddDeviceOption(*cmd, flags->device);
+  tools::AddExpertOptions(*cmd, flags->experts);
   cmd->add_option("--rel-bound", flags->bounds.rel_l2,
-                  "fp32 plans: relative L2 of each tensor (default 5e-5)");
+                  "fp32 plans: relative L2 of each tensor (default 5e-5)")
+      ->check(tools::NumberIn(0, 1e9));
   cmd->add_option("--step-bound", flags->bounds.step_max_abs,
                   "fp32 plans, files of greedy runs: largest difference of a step's "
-                  "logits (default 1e-3)");
+                  "logits (default 1e-3)")
+      ->check(tools::NumberIn(0, 1e9));
   cmd->add_flag("--mean", flags->bounds.mean,
                 "Judge fp32 plans as bf16 ones: for weights that glmc quantised, "
                 "which the golden file does not have");
   cmd->add_option("--mean-bound", flags->bounds.mean_rel_l2,
-                  "bf16 plans without --baseline: mean relative L2 (default 0.15)");
+                  "bf16 plans without --baseline: mean relative L2 (default 0.15)")
+      ->check(tools::NumberIn(0, 1e9));
   cmd->add_option("--min-greedy", flags->bounds.min_greedy,
                   "bf16 plans: percent of the greedy tokens that must agree, instead of "
                   "all in seven of eight cases")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(tools::NumberIn(0, 100));
   cmd->add_flag("--json", flags->json, "Print every tensor's result as JSON");
   cmd->add_flag("-v,--verbose", flags->verbose, "Print every tensor's result");
   cmd->footer(
@@ -152,7 +161,10 @@ void AddGolden(CLI::App& app, int& result) {
       "relative L2 of the prefill logits (of the steps' logits in files of greedy\n"
       "runs) must be within the bound; --mean asks the same of fp32 plans.\n"
       "Exit code 0 within, 1 outside or error.");
-  cmd->callback([flags, &result] { result = ExitCode(Run(*flags)); });
+  cmd->callback([flags, cmd, &result] {
+    CheckValues(*cmd);
+    result = ExitCode(Run(*flags));
+  });
 }
 
 }  // namespace glm::check

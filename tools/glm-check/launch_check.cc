@@ -58,11 +58,13 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
     const uint32_t rank = w->shape()->size();
     const int64_t n = w->shape()->Get(rank - 2), k = w->shape()->Get(rank - 1);
     for (uint32_t e = 0; e < store.DistinctExperts(index); ++e) {
-      const std::vector<std::byte> codes = store.PieceBytes(index, 2 * e);
+      GLM_ASSIGN_OR_RETURN(const std::vector<std::byte> codes,
+                           store.PieceBytes(index, 2 * e));
+      GLM_ASSIGN_OR_RETURN(const std::vector<std::byte> halves,
+                           store.PieceBytes(index, 2 * e + 1));
       std::vector<int32_t> words(codes.size() / 4);
       std::memcpy(words.data(), codes.data(), words.size() * 4);
-      const std::vector<float> scales =
-          Widen(store.PieceBytes(index, 2 * e + 1), plan::DType::F16);
+      const std::vector<float> scales = Widen(halves, plan::DType::F16);
       std::vector<float> matrix(n * k);
       if (w->form() == plan::WeightForm::DENSE_INT8) {
         const auto* bytes = reinterpret_cast<const int8_t*>(codes.data());
@@ -75,7 +77,9 @@ absl::StatusOr<std::vector<float>*> LaunchCheck::WeightValues(uint32_t index) {
     }
   } else {
     for (uint32_t p = 0; p < store.DistinctExperts(index); ++p) {
-      const std::vector<float> part = Widen(store.PieceBytes(index, p), w->dtype());
+      GLM_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                           store.PieceBytes(index, p));
+      const std::vector<float> part = Widen(bytes, w->dtype());
       values.insert(values.end(), part.begin(), part.end());
     }
   }

@@ -7,6 +7,7 @@
 
 #include "runtime/base/standard_streams.h"
 #include "tools/glm-check/commands.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::check {
 
@@ -16,6 +17,11 @@ int ExitCode(const absl::StatusOr<bool>& pass) {
                  std::string(pass.status().message()).c_str());
   }
   return pass.ok() && *pass ? 0 : 1;
+}
+
+void CheckValues(const CLI::App& command) {
+  const std::string name = tools::EmptyValue(command);
+  if (!name.empty()) throw CLI::ValidationError(name, "the value is empty");
 }
 
 }  // namespace glm::check

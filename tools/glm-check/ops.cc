@@ -10,9 +10,11 @@
 
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/device/expert_options.h"
 #include "tools/device/open_runner.h"
 #include "tools/glm-check/commands.h"
 #include "tools/glm-check/launch_check.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::check {
 namespace {
@@ -22,6 +24,7 @@ struct Flags {
   std::vector<std::string> weights;
   tools::DeviceChoice device;
   tools::RankChoice rank;
+  ExpertOptions experts;
   int64_t steps = 2;
   uint64_t seed = 1;
   std::optional<uint64_t> synthetic;  // seed
@@ -113,6 +116,7 @@ absl::Status CheckEntry(Executor& executor, uint32_t entry, const Flags& flags,
 
 absl::StatusOr<bool> Run(const Flags& flags) {
   GLM_ASSIGN_OR_RETURN(auto plan, PlanFile::Open(flags.plan));
+  GLM_RETURN_IF_ERROR(tools::CheckExpertOptions(flags.experts, *plan));
   // Of several ranks one runs alone: its launches are what is checked.
   tools::RankChoice rank = flags.rank;
   if (rank.ranks == 0 && plan->plan().ranks() > 1) {
@@ -126,6 +130,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   ExecutorOptions options;
   options.collective = devices.simulated.get();
   options.weights_dirs = flags.weights;
+  options.experts = flags.experts;
   if (flags.synthetic) {
     options.synthetic = {*flags.synthetic, flags.synthetic_experts};
   }
@@ -163,18 +168,21 @@ void AddOps(CLI::App& app, int& result) {
                   "Folder to look for weight files in first; repeatable")
       ->allow_extra_args(false);
   tools::AddDeviceOption(*cmd, flags->device);
+  tools::AddExpertOptions(*cmd, flags->experts);
   tools::AddSimulateRankOption(*cmd, flags->rank);
   cmd->add_option("--steps", flags->steps, "Steps of each entry (default 2)")
-      ->check(CLI::Range(1, 1000));
-  cmd->add_option("--seed", flags->seed, "Seed of the random tokens (default 1)");
+      ->check(tools::WholeNumber(1, 1000));
+  cmd->add_option("--seed", flags->seed, "Seed of the random tokens (default 1)")
+      ->check(tools::WholeNumber(0, UINT64_MAX));
   auto* synthetic =
       cmd->add_option("--synthetic", flags->synthetic,
                       "Make the weights up from this seed; for plans that were "
-                      "compiled with --weights none");
+                      "compiled with --weights none")
+          ->check(tools::WholeNumber(0, UINT64_MAX));
   cmd->add_option("--synthetic-experts", flags->synthetic_experts,
                   "Experts in memory, of each weight; the others are the same ones "
                   "again (default all)")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(tools::WholeNumber(1, 1 << 20))
       ->needs(synthetic);
   cmd->add_flag("-v,--verbose", flags->verbose, "Print every launch");
   cmd->footer(
@@ -183,7 +191,10 @@ void AddOps(CLI::App& app, int& result) {
       "are\n"
       "checked, 0/N unless --simulate-rank says another; collectives are not.\n"
       "Exit code 0 when all are within.");
-  cmd->callback([flags, &result] { result = ExitCode(Run(*flags)); });
+  cmd->callback([flags, cmd, &result] {
+    CheckValues(*cmd);
+    result = ExitCode(Run(*flags));
+  });
 }
 
 }  // namespace glm::check

@@ -34,8 +34,12 @@ struct Placed {
 std::string NameOf(const plan::Weight& weight, uint32_t piece) {
   const std::string name = weight.name()->str();
   if (!plan::IsExperts(weight.form())) return name;
+  const uint32_t own = plan::PiecesOfRank(weight);
   return absl::StrCat(name.substr(0, name.rfind('.')), ", expert ",
-                      piece / (plan::IsCoded(weight.form()) ? 2 : 1));
+                      piece % own / (plan::IsCoded(weight.form()) ? 2 : 1),
+                      weight.pieces()->size() == own
+                          ? ""
+                          : absl::StrCat(", rank ", piece / own));
 }
 
 std::vector<Placed> PiecesOf(const plan::Plan& plan, uint32_t file) {
@@ -154,6 +158,9 @@ absl::StatusOr<std::vector<WeightFileVerdict>> CheckWeights(
     verdict.is_the_plans &=
         fingerprint == plan.weight_files()->Get(i)->fingerprint();
     if (!verdict.packed) continue;
+    if (!verdict.is_the_plans) {
+      verdict.others = PackedForOthers(verdict.path, plan.ranks());
+    }
     const std::vector<Placed> pieces = PiecesOf(plan, i);
     Reader reader(verdict.path, advance);
     uint64_t offset = 0;

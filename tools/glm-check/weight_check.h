@@ -16,7 +16,8 @@ namespace glm::check {
 struct DamagedBlock {
   uint64_t offset = 0;
   uint64_t size = 0;
-  // What the plan has there: "layers.3.mlp.experts, expert 7", "lm_head".
+  // What the plan has there: "layers.3.mlp.experts, expert 7, rank 1",
+  // "lm_head".
   std::string holds;
 };
 
@@ -29,6 +30,8 @@ struct WeightFileVerdict {
   std::vector<DamagedBlock> damaged;
   // Size and fingerprint are those of the plan.
   bool is_the_plans = true;
+  // Of a file that is not: whose it is, where that shows (PackedForOthers).
+  std::string others;
 
   bool pass() const { return damaged.empty() && is_the_plans; }
 };

@@ -71,7 +71,8 @@ void Print(const WeightFileVerdict& verdict) {
     std::printf("%zu of %llu blocks are damaged\n", verdict.damaged.size(),
                 static_cast<unsigned long long>(verdict.blocks));
   } else if (!verdict.is_the_plans) {
-    std::printf("is not the file that the plan was compiled with\n");
+    std::printf("is not the file that the plan was compiled with%s%s\n",
+                verdict.others.empty() ? "" : ": ", verdict.others.c_str());
   } else if (verdict.packed) {
     std::printf("all %llu blocks are as they were packed\n",
                 static_cast<unsigned long long>(verdict.blocks));
@@ -127,7 +128,10 @@ void AddWeights(CLI::App& app, int& result) {
       "checkpoint's files,\n"
       "which have no checksums, size and fingerprint are compared.\n"
       "Exit code 0 all right, 1 damaged or error.");
-  cmd->callback([flags, &result] { result = ExitCode(Run(*flags)); });
+  cmd->callback([flags, cmd, &result] {
+    CheckValues(*cmd);
+    result = ExitCode(Run(*flags));
+  });
 }
 
 }  // namespace glm::check

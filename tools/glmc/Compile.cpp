@@ -130,7 +130,8 @@ void glmc::addCompile(CLI::App &app, int &result) {
                   "gfx1201, sm_90");
   cmd->add_flag("--pack", o.pack,
                 "Copy the weights into one .glmweights file beside the plan, with checksums; "
-                "what an earlier call left to do is gone on with");
+                "with --tp, experts as the rows of each rank. What an earlier call left to do "
+                "is gone on with");
   cmd->add_option("--compile-to", flags->phase,
                   "Stop after a phase and print it instead of writing a plan: " +
                       pipeline::phaseNames());
@@ -147,6 +148,7 @@ void glmc::addCompile(CLI::App &app, int &result) {
               "--pack that was interrupted, or found the disk full, leaves MODEL.glmweights.partial\n"
               "and .journal; the same command goes on from there. To start over, remove them. A\n"
               ".glmweights that holds the same weights already is kept; to pack anew, remove it.\n"
+              "Packed experts are those of the plan's --tp: another number packs anew.\n"
               "`glm-check weights PLAN` reads it all and compares checksums.\n"
               "--dense never touches router, mHC maps, norms, convolutions, kv_b_proj or\n"
               "the embedding, nor weights that are stored packed.\n"

@@ -23,6 +23,7 @@ struct Flags {
   std::string plan, config, entry, machine = "r9700x2";
   glmc::PlanFlags shape;
   double hitRate = 1;
+  bool hitRateGiven = false;
   explain::TextOptions text;
   bool all = false, json = false, machines = false;
   std::string shaped; // an option of PlanFlags that was given
@@ -58,6 +59,25 @@ llvm::Error open(const Flags &flags, const driver::DriverOptions &options,
   return llvm::Error::success();
 }
 
+/// An error when the flags ask what a plan cannot do, or a machine cannot run.
+llvm::Error checkFits(const Flags &flags, const plan::Plan &plan,
+                      const explain::Machine &machine) {
+  const std::string name = flags.config.empty() ? flags.plan : flags.config;
+  if (flags.hitRateGiven && (!plan.expert_rows() || plan.expert_rows()->size() == 0))
+    return usageError("--hit-rate: the experts of " + name +
+                      " are resident, none comes over a link; " +
+                      (flags.config.empty() ? "compile it with --experts paged"
+                                            : "add --experts paged"));
+  if (plan.ranks() > machine.cards)
+    return usageError(llvm::formatv("{0} is for {1} ranks, machine {2} has {3} card{4}; "
+                                    "name a machine of {1} cards or more with --machine, "
+                                    "or compile with a smaller --tp",
+                                    name, plan.ranks(), machine.name, machine.cards,
+                                    machine.cards == 1 ? "" : "s")
+                          .str());
+  return llvm::Error::success();
+}
+
 llvm::Error run(const Flags &flags) {
   if (flags.machines) {
     if (flags.json)
@@ -83,6 +103,8 @@ llvm::Error run(const Flags &flags) {
     return e;
   OpenedPlan opened;
   if (llvm::Error e = open(flags, options, opened))
+    return e;
+  if (llvm::Error e = checkFits(flags, *opened.plan, *machine))
     return e;
   auto report = explain::Report::of(*opened.plan, {*machine, flags.hitRate});
   if (!report)
@@ -125,8 +147,9 @@ void glmc::addExplain(CLI::App &app, int &result) {
       "--machine", flags->machine,
       "r9700x2 (default), r9700, h200, or FILE.json with machines of your own");
   cmd->add_option("--hit-rate", flags->hitRate,
-                  "Share of the routed experts' bytes found in the cards' memory, 0 to 1 "
-                  "(default 1); the rest comes over the link");
+                  "Of a plan whose experts are paged: share of the routed experts' bytes "
+                  "found in the cards' memory, 0 to 1 (default 1); the rest comes over the "
+                  "link");
   cmd->add_option("--entry", flags->entry, "Which step (default decode_b1)");
   cmd->add_flag("--all", flags->all, "Every step in full");
   cmd->add_flag("--kernels", flags->text.kernels, "A row a kernel instead of one an op");
@@ -144,7 +167,7 @@ void glmc::addExplain(CLI::App &app, int &result) {
       "  glmc explain nano.glmplan                        # one token: where its time "
       "goes\n"
       "  glmc explain full.glmplan --machine h200\n"
-      "  glmc explain full.glmplan --hit-rate 0.6         # 40 % of expert bytes are "
+      "  glmc explain paged.glmplan --hit-rate 0.6        # 40 % of expert bytes are "
       "paged in\n"
       "  glmc explain full.glmplan --launches | less      # the step, launch by launch\n"
       "  glmc explain --config config.json --fuse off     # no plan, no weights: what "
@@ -160,6 +183,7 @@ void glmc::addExplain(CLI::App &app, int &result) {
     for (const CLI::Option *option : cmd->get_options())
       if (option->get_group() == glmc::PlanFlags::kGroup && option->count() > 0)
         flags->shaped = option->get_name();
+    flags->hitRateGiven = cmd->count("--hit-rate") > 0;
     llvm::Error error = glmc::refuseEmptyValues(*cmd);
     result = glmc::exitCode(error ? std::move(error) : run(*flags));
   });

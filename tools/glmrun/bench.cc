@@ -24,6 +24,7 @@
 #include "tools/glmrun/session.h"
 #include "tools/glmrun/step_bytes.h"
 #include "tools/glmrun/terminal.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::tools {
 namespace {
@@ -67,6 +68,8 @@ struct Results {
   const char* bandwidth_of = "";       // what was measured
   std::optional<Prediction> prediction;
   std::optional<ExpertReport> experts;  // of a plan that pages them
+  // Of each entry that was asked for, with its name.
+  std::vector<std::pair<std::string, std::vector<KernelProfile>>> profiles;
 
   double BytesPerSecond() const {
     return step.median > 0 ? static_cast<double>(bytes) / step.median : 0;
@@ -126,6 +129,9 @@ nlohmann::ordered_json ToJson(const Options& options, const Session& session,
         {"measured_to_predicted", r.step.median / r.prediction->seconds}};
   }
   if (r.experts) json["experts"] = r.experts->ToJson();
+  for (const auto& [entry, kernels] : r.profiles) {
+    json["profile"][entry] = ToJson(kernels);
+  }
   return json;
 }
 
@@ -171,6 +177,10 @@ void PrintText(const Options& options, const Session& session,
         r.step.median / r.prediction->seconds);
   }
   if (r.experts) std::printf("%s", r.experts->ToText().c_str());
+  for (const auto& [entry, kernels] : r.profiles) {
+    std::printf("\n%s\n%s", entry.c_str(),
+                ProfileTable(kernels, r.bandwidth).c_str());
+  }
 }
 
 absl::Status MeasureBandwidth(const Options& options, const Session& session,
@@ -182,6 +192,26 @@ absl::Status MeasureBandwidth(const Options& options, const Session& session,
   } else {
     results.bandwidth = MeasureReadBandwidth(options.session.device.threads);
     results.bandwidth_of = "reads";
+  }
+  return absl::OkStatus();
+}
+
+// Entries of one sequence, kernel by kernel.
+absl::Status Profile(const Options& options, ObservableRunner& executor,
+                     Results& results) {
+  for (uint32_t i = 0; i < executor.entries().size(); ++i) {
+    const EntryInfo& entry = executor.entries()[i];
+    if (entry.sequences != 1 || entry.tokens > executor.model().max_context) {
+      continue;
+    }
+    const uint32_t position =
+        entry.prefill ? 0
+                      : std::min(results.measured.context - 1,
+                                 executor.model().max_context - entry.tokens);
+    GLM_ASSIGN_OR_RETURN(auto kernels,
+                         ProfileEntry(executor, i, position,
+                                      std::max(3u, options.measure.prefills)));
+    results.profiles.emplace_back(entry.name, std::move(kernels));
   }
   return absl::OkStatus();
 }
@@ -202,13 +232,26 @@ absl::StatusOr<Results> RunAll(const Options& options, Session& session,
   measure.seed = options.synthetic_seed;
   measure.cancel = interrupts.flag();
   ExpertReport experts;
-  GLM_RETURN_IF_ERROR(
-      WatchExperts(options.experts, executor.paging(), measure, experts));
+  std::unique_ptr<ExpertStats> stats;
+  if (!options.experts.stats.path.empty()) {
+    GLM_ASSIGN_OR_RETURN(
+        stats, ExpertStats::Create(options.experts.stats, executor.paging(),
+                                   options.json));
+  }
+  GLM_RETURN_IF_ERROR(WatchExperts(options.experts, executor.paging(),
+                                   results.entry.name, stats.get(), measure,
+                                   experts));
   GLM_ASSIGN_OR_RETURN(results.measured, Measure(executor, measure));
+  ExpertTimer timer(executor, executor.paging(), results.measured, stats.get());
+  GLM_RETURN_IF_ERROR(timer.TimeMisses());
+  if (options.profile) {
+    GLM_RETURN_IF_ERROR(Profile(options, executor, results));
+  }
   if (!executor.paging().empty()) {
     for (const double seconds : results.measured.decode) {
       experts.seconds += seconds;
     }
+    GLM_RETURN_IF_ERROR(timer.Complete(experts));
     GLM_ASSIGN_OR_RETURN(experts.link_bytes_per_second,
                          MeasureLinkBandwidth(session.devices.first()));
     results.experts = std::move(experts);
@@ -238,30 +281,11 @@ absl::Status Bench(const Options& options) {
   GLM_ASSIGN_OR_RETURN(auto session, Session::Open(opening, interrupts));
   GLM_ASSIGN_OR_RETURN(const Results results,
                        RunAll(options, *session, interrupts));
-  nlohmann::ordered_json json = ToJson(options, *session, results);
-  if (!options.json) PrintText(options, *session, results);
-
-  ObservableRunner& executor = *session->executor;
-  for (uint32_t i = 0; options.profile && i < executor.entries().size(); ++i) {
-    const EntryInfo& entry = executor.entries()[i];
-    if (entry.sequences != 1 || entry.tokens > executor.model().max_context) {
-      continue;
-    }
-    const uint32_t position =
-        entry.prefill ? 0
-                      : std::min(results.measured.context - 1,
-                                 executor.model().max_context - entry.tokens);
-    GLM_ASSIGN_OR_RETURN(const auto kernels,
-                         ProfileEntry(executor, i, position,
-                                      std::max(3u, options.measure.prefills)));
-    if (options.json) {
-      json["profile"][entry.name] = ToJson(kernels);
-    } else {
-      std::printf("\n%s\n%s", entry.name.c_str(),
-                  ProfileTable(kernels, results.bandwidth).c_str());
-    }
+  if (!options.json) {
+    PrintText(options, *session, results);
+    return absl::OkStatus();
   }
-  if (options.json) std::printf("%s\n", json.dump().c_str());
+  std::printf("%s\n", ToJson(options, *session, results).dump().c_str());
   return absl::OkStatus();
 }
 
@@ -283,6 +307,7 @@ void AddBench(CLI::App& app, Run& run) {
       "  glmrun bench paged.glmplan --synthetic --synthetic-experts 8 "
       "--context 1000 \\\n"
       "      --expert-slots 2383 --hit-rate 0.6\n"
+      "  glmrun bench paged.glmplan --expert-stats steps.jsonl\n"
       "  glmrun bench two.glmplan --synthetic --simulate-rank 0/2\n"
       "\n"
       "Rates are medians: of --repeat prefills, and of --decode-tokens steps.\n"
@@ -295,22 +320,22 @@ void AddBench(CLI::App& app, Run& run) {
                      ->add_option("--prompt-tokens", measure.prompt_tokens,
                                   "Length of the prompt")
                      ->capture_default_str()
-                     ->check(CLI::Range(1, 1 << 24));
+                     ->check(WholeNumber(1, 1 << 24));
   command
       ->add_option("--decode-tokens", measure.decode_steps,
                    "Decode steps after it, a token of each sequence")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(WholeNumber(1, 1 << 24));
   command
       ->add_option("--repeat", measure.prefills,
                    "Measured prefills, after one that warms up")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(WholeNumber(1, 1000));
   command
       ->add_option("--batch", measure.batch,
                    "Sequences of a decode step; the plan must have such a step")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+      ->check(WholeNumber(1, 4096));
   AddExpertBenchOptions(*command, options->experts);
   command
       ->add_option("--prediction", options->prediction,
@@ -339,13 +364,13 @@ void AddBench(CLI::App& app, Run& run) {
       ->add_option("--synthetic-experts", options->synthetic_experts,
                    "Experts in memory, of each weight; the others are the same "
                    "ones again, so that a large model fits")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(WholeNumber(1, 1 << 20))
       ->needs(synthetic);
   command
       ->add_option("--context", measure.context,
                    "No prompt: decode as if each sequence had this many "
                    "tokens, the decoded one included, over made-up state")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(WholeNumber(1, 1 << 24))
       ->needs(synthetic)
       ->excludes(prompt);
   command->add_flag("--host-sampling", measure.on_host,

@@ -9,8 +9,7 @@
 
 namespace CLI {
 class App;
-class Validator;
-}  // namespace CLI
+}
 
 namespace glm::tools {
 
@@ -20,9 +19,6 @@ void AddGenerate(CLI::App& app, Run& run);
 void AddChat(CLI::App& app, Run& run);
 void AddBench(CLI::App& app, Run& run);
 void AddInspect(CLI::App& app, Run& run);
-
-// Of a size: a number without a sign, which would wrap around.
-CLI::Validator Digits();
 
 }  // namespace glm::tools
 

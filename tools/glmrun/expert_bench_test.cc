@@ -8,7 +8,7 @@
 
 #include "runtime/paging/expert_cache.h"
 #include "runtime/paging/trace.h"
-#include "tools/glmrun/expert_options.h"
+#include "tools/device/expert_options.h"
 #include "tools/glmrun/expert_report.h"
 #include "tools/glmrun/routing.h"
 
@@ -57,6 +57,15 @@ TEST(Routing, ARateThatCannotBeIsRefusedWithTheNearest) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("hit rate 0.5 for 128 slots of policy lfru"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("the nearest is 1"));
+}
+
+TEST(Routing, TheNearestIsLookedForBothWays) {
+  // One step of 16 choices: 8 of them hit where 8.8 should, 9 are nearer.
+  const absl::Status status = TuneRouting(0.55, Cache(40), 0, 1).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nearest is 0.5625"));
+  const auto exact = TuneRouting(0.5625, Cache(40), 0, 1, 5);
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  EXPECT_EQ(exact->choices.size(), (3u + 16 + 1 + 5) * 4 * 4) << "with a tail";
 }
 
 class RoutingFile : public ::testing::Test {
@@ -147,6 +156,45 @@ TEST(ExpertReport, SaysItToPeopleAndPrograms) {
   EXPECT_EQ(json["layers"].size(), 2u);
   EXPECT_EQ(json["layers"][0]["misses"], 16);
   EXPECT_DOUBLE_EQ(json["link"]["us_per_step"], 1.6e6 / 1024);
+}
+
+TEST(ExpertTiming, StallIsWhatMissesAdd) {
+  const std::vector<LayerSample> samples = {{2, 5e-3}, {0, 1e-3}, {4, 9e-3}};
+  const LayerTiming timing = TimingOf(samples, {{0, 3e-3}, {1, 50e-3}}, 1000);
+  EXPECT_DOUBLE_EQ(timing.bytes, 2000);
+  EXPECT_DOUBLE_EQ(timing.seconds, 5e-3);
+  EXPECT_DOUBLE_EQ(timing.stall_seconds, 3e-3) << "2 ms without a miss";
+  EXPECT_DOUBLE_EQ(timing.BytesPerSecond(), 4e5);
+  EXPECT_EQ(TimingOf({{1, 1e-3}}, {{1, 1e-3}}, 1000).stall_seconds, -1)
+      << "never without a miss";
+  EXPECT_EQ(TimingOf({{0, 1e-3}}, {}, 1000).stall_seconds, 0);
+}
+
+TEST(ExpertReport, SaysWhichLayersAreFasterThanTheLinkCanBe) {
+  ExpertReport report = Report();
+  report.timed_steps = 16;
+  // The link gives 1.07 GB/s.
+  report.timings = {{2e6, 1e-3, 0.5e-3}, {1e6, 2e-3, 0.25e-3}};
+  EXPECT_TRUE(report.BeyondLink(0));
+  EXPECT_FALSE(report.BeyondLink(1));
+  EXPECT_DOUBLE_EQ(report.StallSeconds(), 0.75e-3);
+  const std::string text = report.ToText();
+  for (const char* part :
+       {"stall             750 us", "1000.0      500.0      2.00 *\n",
+        "2000.0      250.0      0.50\n", "which no copy over it can be"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  auto json = report.ToJson();
+  EXPECT_DOUBLE_EQ(json["stall_us_per_step"], 750);
+  EXPECT_EQ(json["layers"][0]["beyond_link"], true);
+  EXPECT_EQ(json["layers"][1]["beyond_link"], false);
+  EXPECT_EQ(json["layers"][0]["bytes_slots"], 24 << 20);
+  report.timings[1].stall_seconds = -1;
+  json = report.ToJson();
+  EXPECT_FALSE(json.contains("stall_us_per_step"));
+  EXPECT_FALSE(json["layers"][1].contains("stall_us"));
+  report.link_bytes_per_second = 0;
+  EXPECT_FALSE(report.BeyondLink(0)) << "not known";
 }
 
 }  // namespace

@@ -18,7 +18,8 @@
 #include "runtime/text/detokenizer.h"
 #include "runtime/text/reasoning_splitter.h"
 #include "tools/glmrun/command.h"
-#include "tools/glmrun/expert_options.h"
+#include "tools/glmrun/expert_report.h"
+#include "tools/glmrun/expert_stats.h"
 #include "tools/glmrun/routing_recorder.h"
 #include "tools/glmrun/session.h"
 #include "tools/glmrun/terminal.h"
@@ -34,6 +35,7 @@ struct Options {
   std::string prompt_ids;  // 1,2,3
   std::string effort;
   std::string routing_trace;  // a file; empty: none
+  ExpertStatsOptions expert_stats;
   bool special = false;
   bool json = false;
 };
@@ -172,6 +174,14 @@ absl::Status Generate(const Options& options) {
     recorder.emplace(std::move(created));
     runner = &*recorder;
   }
+  std::unique_ptr<ExpertStats> stats;
+  std::optional<CountedRunner> counted;
+  if (!options.expert_stats.path.empty()) {
+    GLM_ASSIGN_OR_RETURN(
+        stats, ExpertStats::Create(options.expert_stats,
+                                   session->executor->paging(), options.json));
+    runner = &counted.emplace(*session->executor, *stats);
+  }
   GLM_ASSIGN_OR_RETURN(Generator generator, Generator::Create(*runner, 0));
   GenerateOptions generation = session->Generation(options.sampling);
   StreamWriter answer(stdout), reasoning(stderr);
@@ -193,6 +203,7 @@ absl::Status Generate(const Options& options) {
   answer.Finish();
   reasoning.Finish();
   if (recorder) GLM_RETURN_IF_ERROR(recorder->Finish());
+  if (stats != nullptr) GLM_RETURN_IF_ERROR(stats->Finish());
   const absl::Status status =
       result.finish_reason == FinishReason::kCancelled
           ? absl::CancelledError("interrupted; this is the text so far")
@@ -232,7 +243,9 @@ void AddGenerate(CLI::App& app, Run& run) {
       "  glmrun generate model.glmplan --prompt \"2 + 2 =\" --greedy\n"
       "  glmrun generate model.glmplan --chat \"Name three moons\" --seed 7\n"
       "  glmrun generate model.glmplan --prompt-ids 5,17,3 --max-tokens 8 "
-      "--json\n");
+      "--json\n"
+      "  glmrun generate paged.glmplan --chat \"Name three moons\" "
+      "--expert-stats steps.jsonl\n");
   AddSessionOptions(*command, options->session);
   auto* prompt = command->add_option_group("Prompt", "One of");
   prompt->add_option("--prompt", options->prompt, "Text to continue, as it is");
@@ -249,9 +262,12 @@ void AddGenerate(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"low", "high", "max"}))
       ->needs(chat);
   AddSamplingOptions(*command, options->sampling);
-  command->add_option("--routing-trace", options->routing_trace,
-                      "Write which experts each layer chose for each token of "
-                      "the answer to this file, for glm-cachesim; slower");
+  AddExpertStatsOptions(*command, options->expert_stats);
+  command
+      ->add_option("--routing-trace", options->routing_trace,
+                   "Write which experts each layer chose for each token of "
+                   "the answer to this file, for glm-cachesim; slower")
+      ->excludes(command->get_option("--expert-stats"));
   command->add_flag("--json", options->json,
                     "One JSON object on stdout instead of streamed text");
   command->callback(

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "runtime/plan/test_paged_plan.h"
 #include "runtime/plan/test_plan.h"
@@ -126,14 +128,26 @@ TEST_F(GlmrunTest, NoTraceOfAModelWithoutRouters) {
 
 TEST_F(GlmrunTest, WrongUsageIsTwo) {
   for (const std::string& arguments :
-       {std::string(), std::string("generate"), std::string("fly"),
-        "generate " + plan(), "generate " + plan() + " --prompt a --chat b",
+       {std::string(),
+        std::string("generate"),
+        std::string("fly"),
+        "generate " + plan(),
+        "generate " + plan() + " --prompt a --chat b",
         "generate " + plan() + " --prompt-ids 1 --top-p 2",
         "generate " + plan() + " --prompt-ids 1 --greedy --temperature 1",
         "generate " + plan() + " --prompt-ids 1 --effort low",
         "generate " + plan() + " --prompt-ids 1 --memory-limit -1",
         "generate " + plan() + " --prompt-ids 1 --memory-limit -1GiB",
-        "bench " + plan() + " --repeat 0"}) {
+        "generate " + plan() + " --prompt-ids 1 --memory-limit 16EiB",
+        "generate " + plan() + " --prompt-ids 1 --seed -1",
+        "generate " + plan() + " --prompt-ids 1 --seed 9223372036854775808",
+        "generate " + plan() + " --prompt-ids 1 --max-tokens 4294967296",
+        "generate " + plan() + " --prompt-ids 1 --temperature inf",
+        "generate " + plan() + " --prompt-ids 1 --routing-trace \"\"",
+        "bench " + plan() + " --warm-up -1",
+        "bench " + plan() + " --repeat 0",
+        "bench " + plan() + " --hit-rate nan",
+        std::string("inspect \"\"")}) {
     EXPECT_EQ(Run(arguments).code, 2) << arguments;
   }
 }
@@ -254,6 +268,19 @@ TEST_F(GlmrunTest, BenchDecodesAtAContextWithoutAPrompt) {
       << "made-up state goes with made-up weights";
 }
 
+TEST_F(GlmrunTest, AnEmptyNameIsNotNone) {
+  const Outcome run =
+      Run("bench " + plan() + " --prediction \"\"", /*errors=*/true);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.output, HasSubstr("--prediction: the value is empty"));
+}
+
+TEST_F(GlmrunTest, ADirectPathBetweenNoGpusIsRefused) {
+  const Outcome run = Run("bench " + plan() + " --p2p", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--p2p: is for plans of several ranks"));
+}
+
 TEST_F(GlmrunTest, BenchOfABatchNeedsAStepOfIt) {
   const Outcome run = Run("bench " + plan() + " --batch 3", /*errors=*/true);
   EXPECT_EQ(run.code, 1);
@@ -303,6 +330,85 @@ TEST_F(PagedGlmrunTest, BenchDecodesAtAHitRate) {
   EXPECT_EQ(experts["rows_checked"], true);
 }
 
+// Lines of --expert-stats.
+std::vector<nlohmann::json> Lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(nlohmann::json::parse(line, nullptr, false));
+  }
+  return lines;
+}
+
+TEST_F(PagedGlmrunTest, BenchTellsOfTheStepsThatCount) {
+  const std::string stats = folder_ + "/steps.jsonl";
+  const Outcome run =
+      Run(Bench("--synthetic --context 9 --decode-tokens 10 --expert-slots 9 "
+                "--hit-rate 0.5 --json --expert-stats ") +
+          stats);
+  ASSERT_EQ(run.code, 0) << run.output;
+  const auto experts = nlohmann::json::parse(run.output)["experts"];
+  // This plan's kernel finds and copies in one, for which there are no times.
+  EXPECT_FALSE(experts.contains("timed_steps"));
+  EXPECT_FALSE(experts["layers"][0].contains("copy_us"));
+  std::ifstream file(stats);
+  const auto lines = Lines({std::istreambuf_iterator<char>(file), {}});
+  ASSERT_EQ(lines.size(), 10u) << "those that count";
+  uint64_t misses = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i]["step"], i + 1);
+    EXPECT_EQ(lines[i]["entry"], "decode_b1");
+    EXPECT_EQ(lines[i]["accesses"], 4);
+    EXPECT_EQ(lines[i]["layers"].size(), 2u);
+    misses += lines[i]["misses"].get<uint64_t>();
+  }
+  EXPECT_EQ(misses, experts["misses"]) << "of the steps that count";
+}
+
+TEST_F(PagedGlmrunTest, GenerateTellsOfItsSteps) {
+  const std::string generate =
+      "generate " + plan() +
+      " --prompt-ids 3 --greedy --ignore-eos --max-tokens 5 --expert-policy "
+      "lru --expert-slots 9 ";
+  const std::string text = Run(generate).output;
+  const Outcome run = Run(generate + "--json --expert-stats -");
+  ASSERT_EQ(run.code, 0) << run.output;
+  auto lines = Lines(run.output);
+  ASSERT_EQ(lines.size(), 6u) << "a line a step, and the answer";
+  std::string ids;
+  for (const int id : lines[5]["ids"]) ids += " " + std::to_string(id);
+  EXPECT_EQ(ids.substr(1) + "\n", text) << "the text is the same";
+  EXPECT_EQ(lines[0]["misses"], 4);
+  EXPECT_EQ(lines[4]["step"], 5);
+  EXPECT_EQ(lines[4]["bytes_slots"].get<uint64_t>() +
+                lines[4]["bytes_pinned"].get<uint64_t>() +
+                lines[4]["bytes_file"].get<uint64_t>(),
+            4 * plan::kPagedRowBytes);
+
+  lines = Lines(Run(generate + "--json --expert-stats - "
+                               "--expert-stats-every 2")
+                    .output);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0]["steps"], 2);
+  EXPECT_EQ(lines[2]["steps"], 1) << "the rest";
+  EXPECT_EQ(lines[2]["step"], 5);
+}
+
+TEST_F(PagedGlmrunTest, StatsTakeNoOtherFilesPlace) {
+  const std::string generate = "generate " + plan() + " --prompt-ids 3 ";
+  Outcome run = Run(generate + "--expert-stats " + plan(), /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("holds no lines of --expert-stats"));
+  run = Run(generate + "--expert-stats -", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("give --json too"));
+  run = Run(generate + "--expert-stats x --routing-trace y", /*errors=*/true);
+  EXPECT_EQ(run.code, 2);
+  const std::string stats = folder_ + "/steps.jsonl";
+  EXPECT_EQ(Run(generate + "--expert-stats " + stats).code, 0);
+  EXPECT_EQ(Run(generate + "--expert-stats " + stats).code, 0) << "its own";
+}
+
 TEST_F(PagedGlmrunTest, BenchPrintsWhatExpertsCost) {
   // 72 KiB hold the staging ring and its bell, and no row.
   const Outcome run =
@@ -346,6 +452,10 @@ TEST_F(PagedGlmrunTest, WhatCannotWorkIsRefused) {
 
 TEST_F(GlmrunTest, ExpertOptionsOfAPlanWithoutPagingAreRefused) {
   Outcome run = Run("bench " + plan() + " --expert-slots 100", /*errors=*/true);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.output, HasSubstr("--experts paged"));
+  run = Run("generate " + plan() + " --prompt-ids 1 --expert-stats x",
+            /*errors=*/true);
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.output, HasSubstr("--experts paged"));
   run = Run("bench " + plan() + " --synthetic --context 9 --hit-rate 0.5",

@@ -1,16 +1,19 @@
 // glmrun inspect: what a plan holds and needs. Opens no weight file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/describe.h"
+#include "runtime/executor/expert_rows.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/plan_reader.h"
 #include "runtime/plan/weight_forms.h"
 #include "tools/glmrun/command.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::tools {
 namespace {
@@ -77,6 +80,29 @@ void PrintModel(const plan::Plan& plan) {
   }
 }
 
+// What of the experts is paged, and what steps ask for.
+void PrintPaging(const plan::Plan& plan) {
+  const auto rows = ExpertRowsOf(plan);
+  if (!rows) return;
+  const paging::TraceShape& shape = rows->shape;
+  const uint64_t bytes = rows->layout.row_bytes;
+  const uint64_t chosen = uint64_t{shape.layers} * shape.top_k;
+  const uint64_t least = std::min<uint64_t>(
+      shape.experts, uint64_t{rows->step_tokens} * shape.top_k);
+  std::printf(
+      "paged        %u rows of %s in %u layers, %s; a row is an expert of "
+      "a layer\n",
+      shape.rows(), FormatBytes(bytes).c_str(), shape.layers,
+      FormatBytes(shape.rows() * bytes).c_str());
+  std::printf("             a token chooses %llu, %s\n",
+              static_cast<unsigned long long>(chosen),
+              FormatBytes(chosen * bytes).c_str());
+  std::printf("             %llu slots or more, %s, for steps of %u token%s\n",
+              static_cast<unsigned long long>(least),
+              FormatBytes(least * bytes).c_str(), rows->step_tokens,
+              rows->step_tokens == 1 ? "" : "s");
+}
+
 void PrintEntries(const plan::Plan& plan) {
   std::printf("\n%-16s %6s %9s %10s %12s %12s %12s %10s\n", "entry", "rows",
               "launches", "operations", "weights", "memory", "arena", "GFLOP");
@@ -132,6 +158,7 @@ absl::Status Inspect(const Options& options) {
   GLM_ASSIGN_OR_RETURN(const auto file, PlanFile::Open(options.plan_path));
   const plan::Plan& plan = file->plan();
   PrintModel(plan);
+  PrintPaging(plan);
   PrintEntries(plan);
   std::printf("\nmemory on the host\n%s",
               PlanMemory(plan, {.slots = options.slots}).ToString().c_str());
@@ -154,7 +181,7 @@ void AddInspect(CLI::App& app, Run& run) {
       ->type_name("PLAN");
   command->add_option("--slots", options->slots, "Sequences to plan for")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+      ->check(WholeNumber(1, 4096));
   command->add_flag("--launches", options->launches, "List every launch");
   command->callback(
       [options, &run] { run = [options] { return Inspect(*options); }; });

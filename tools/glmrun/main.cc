@@ -5,6 +5,7 @@
 
 #include "runtime/base/standard_streams.h"
 #include "tools/glmrun/command.h"
+#include "tools/options/option_checks.h"
 
 namespace {
 
@@ -37,7 +38,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 constexpr char kFooter[] =
     "Examples:\n"
     "  glmrun generate model.glmplan --prompt \"Once upon a time\" --greedy\n"
-    "  glmrun generate model.glmplan --chat \"What is the capital of France?\" --json\n"
+    "  glmrun generate model.glmplan --chat \"What is the capital of France?\" "
+    "--json\n"
     "  glmrun chat model.glmplan\n"
     "  glmrun bench model.glmplan --profile\n"
     "  glmrun inspect model.glmplan\n"
@@ -64,6 +66,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (const std::string name = glm::tools::EmptyValue(app); !name.empty()) {
+    std::fprintf(stderr, "glmrun: %s: the value is empty\n", name.c_str());
+    return kUsage;
   }
   absl::Status status = run();
   if (status.ok()) status = glm::FlushStandardOutput();

@@ -134,6 +134,9 @@ absl::Status Decode(ObservableRunner& executor, const MeasureOptions& options,
     if (i < options.warm_up) continue;
     result.decode.push_back(Seconds(end - begin));
     result.sampling.push_back(Seconds(end - stepped));
+    if (options.on_step) {
+      GLM_RETURN_IF_ERROR(options.on_step(Seconds(end - begin)));
+    }
   }
   return absl::OkStatus();
 }
@@ -157,14 +160,20 @@ absl::Status DecodeAhead(ObservableRunner& executor,
     const bool last = i + 1 == steps;
     // What listens wants no step under way.
     const bool warm = i + 1 == options.warm_up && options.on_warm != nullptr;
-    const bool ahead = executor.RunsAhead() && !warm;
+    const bool ahead =
+        executor.RunsAhead() && !warm && options.on_step == nullptr;
     if (!last && ahead) {
       GLM_RETURN_IF_ERROR(executor.Enqueue(result.entry, inputs.With({})));
     }
     GLM_RETURN_IF_ERROR(executor.Take().status());
     const auto now = Clock::now();
-    if (i >= options.warm_up) result.decode.push_back(Seconds(now - before));
-    before = now;
+    if (i >= options.warm_up) {
+      result.decode.push_back(Seconds(now - before));
+      if (options.on_step) {
+        GLM_RETURN_IF_ERROR(options.on_step(result.decode.back()));
+      }
+    }
+    before = options.on_step ? Clock::now() : now;
     if (warm) {
       GLM_RETURN_IF_ERROR(Tell(options.on_warm));
       before = Clock::now();

@@ -33,6 +33,9 @@ struct MeasureOptions {
   std::function<absl::Status()> on_decode = {};
   std::function<absl::Status()> on_warm = {};
   std::function<absl::Status()> on_done = {};
+  // Called after each step that counts, with its time, when no step runs: steps
+  // are then not enqueued ahead.
+  std::function<absl::Status(double seconds)> on_step = {};
 
   const std::atomic<bool>* cancel = nullptr;
 };

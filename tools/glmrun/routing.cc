@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -14,6 +15,7 @@ namespace glm::tools {
 namespace {
 
 constexpr double kTolerance = 0.01;
+constexpr int kTries = 14;  // both ends, and twelve halvings between them
 
 // At most `most` steps of `source`, as the kernels read them.
 absl::StatusOr<std::vector<int32_t>> Collect(paging::StepSource& source,
@@ -61,6 +63,21 @@ absl::Status Simulate(const paging::ExpertCache& cache, uint64_t steps,
   return absl::OkStatus();
 }
 
+// A routing made for `rate`, whatever it gives.
+absl::StatusOr<Routing> TuneTo(double rate, const paging::ExpertCache& cache,
+                               uint64_t warm_up, uint64_t steps,
+                               uint64_t tail) {
+  Routing routing;
+  routing.warm_up = warm_up;
+  const uint64_t all = warm_up + steps + tail;
+  GLM_ASSIGN_OR_RETURN(
+      paging::TunedTrace trace,
+      paging::TunedTrace::Create(cache, {.hit_rate = rate, .steps = all}));
+  GLM_ASSIGN_OR_RETURN(routing.choices, Collect(trace, "made-up routing", all));
+  GLM_RETURN_IF_ERROR(Simulate(cache, steps, routing));
+  return routing;
+}
+
 }  // namespace
 
 uint64_t WarmUpSteps(const paging::CacheOptions& cache) {
@@ -70,7 +87,8 @@ uint64_t WarmUpSteps(const paging::CacheOptions& cache) {
 
 absl::StatusOr<Routing> ReadRouting(const std::string& path,
                                     const paging::ExpertCache& cache,
-                                    uint64_t warm_up, uint64_t steps) {
+                                    uint64_t warm_up, uint64_t steps,
+                                    uint64_t tail) {
   GLM_ASSIGN_OR_RETURN(auto trace, paging::TraceReader::Open(path));
   const paging::TraceShape &shape = cache.options().shape,
                            &found = trace->shape();
@@ -83,28 +101,37 @@ absl::StatusOr<Routing> ReadRouting(const std::string& path,
   Routing routing;
   routing.warm_up = warm_up > 0 ? warm_up : WarmUpSteps(cache.options());
   GLM_ASSIGN_OR_RETURN(routing.choices,
-                       Collect(*trace, path, routing.warm_up + steps));
+                       Collect(*trace, path, routing.warm_up + steps + tail));
   GLM_RETURN_IF_ERROR(Simulate(cache, steps, routing));
   return routing;
 }
 
 absl::StatusOr<Routing> TuneRouting(double hit_rate,
                                     const paging::ExpertCache& cache,
-                                    uint64_t warm_up, uint64_t steps) {
-  Routing routing;
-  routing.warm_up = warm_up > 0 ? warm_up : WarmUpSteps(cache.options());
-  GLM_ASSIGN_OR_RETURN(
-      paging::TunedTrace trace,
-      paging::TunedTrace::Create(
-          cache, {.hit_rate = hit_rate, .steps = routing.warm_up + steps}));
-  GLM_ASSIGN_OR_RETURN(routing.choices, Collect(trace, "made-up routing",
-                                                routing.warm_up + steps));
-  GLM_RETURN_IF_ERROR(Simulate(cache, steps, routing));
-  if (std::abs(routing.hit_rate - hit_rate) <= kTolerance) return routing;
+                                    uint64_t warm_up, uint64_t steps,
+                                    uint64_t tail) {
+  if (warm_up == 0) warm_up = WarmUpSteps(cache.options());
+  const auto distance = [hit_rate](const Routing& routing) {
+    return std::abs(routing.hit_rate - hit_rate);
+  };
+  GLM_ASSIGN_OR_RETURN(Routing best,
+                       TuneTo(hit_rate, cache, warm_up, steps, tail));
+  // A trace may fall short of the rate that it was made for, where layers have
+  // few rows in slots or few out of them; one made for another rate may be
+  // nearer. What traces give rises with what they are made for.
+  double low = 0, high = 1;
+  for (int i = 0; i < kTries && distance(best) > kTolerance; ++i) {
+    const double made_for = i == 0 ? low : i == 1 ? high : (low + high) / 2;
+    GLM_ASSIGN_OR_RETURN(Routing routing,
+                         TuneTo(made_for, cache, warm_up, steps, tail));
+    if (i > 1) (routing.hit_rate < hit_rate ? low : high) = made_for;
+    if (distance(routing) < distance(best)) best = std::move(routing);
+  }
+  if (distance(best) <= kTolerance) return best;
   return absl::InvalidArgumentError(absl::StrCat(
       "no routing of hit rate ", hit_rate, " for ", cache.options().slots,
       " slots of policy ", cache.options().policy.name, " in ", steps,
-      " steps after ", routing.warm_up, ": the nearest is ", routing.hit_rate,
+      " steps after ", warm_up, ": the nearest is ", best.hit_rate,
       "; change --expert-slots, or --warm-up and --decode-tokens"));
 }
 

@@ -24,16 +24,19 @@ struct Routing {
 uint64_t WarmUpSteps(const paging::CacheOptions& cache);
 
 // `cache` is new and has the executor's rules. `warm_up` of 0: WarmUpSteps.
+// `tail`: steps after those that count, of the same rate.
 //
 // Errors: those of the trace's reader; kInvalidArgument (of another shape, or
 // of several tokens a step; a rate that the slots cannot give, with the number
 // that they give: within 0.01 counts).
 absl::StatusOr<Routing> ReadRouting(const std::string& path,
                                     const paging::ExpertCache& cache,
-                                    uint64_t warm_up, uint64_t steps);
+                                    uint64_t warm_up, uint64_t steps,
+                                    uint64_t tail = 0);
 absl::StatusOr<Routing> TuneRouting(double hit_rate,
                                     const paging::ExpertCache& cache,
-                                    uint64_t warm_up, uint64_t steps);
+                                    uint64_t warm_up, uint64_t steps,
+                                    uint64_t tail = 0);
 
 }  // namespace glm::tools
 

@@ -2,16 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
-#include "tools/glmrun/command.h"
-#include "tools/glmrun/expert_options.h"
+#include "tools/device/expert_options.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::tools {
 
@@ -30,13 +28,12 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
   command
       .add_option("--threads", options.device.threads,
                   "Threads of the host, 0: one for each physical core")
-      ->check(CLI::Range(0, 1024));
+      ->check(WholeNumber(0, 1024));
   command
       .add_option("--memory-limit", options.memory_limit,
                   "Refuse to start when more memory would be committed, for "
                   "example 8GiB; default: what is available")
-      ->transform(CLI::AsSizeValue(false))
-      ->transform(Digits());
+      ->transform(ByteSize());
   AddExpertOptions(command, options.experts);
   command.add_flag("--no-weight-check", options.no_weight_check,
                    "Do not compare the weight files' fingerprints");
@@ -46,41 +43,12 @@ void AddSessionOptions(CLI::App& command, SessionOptions& options) {
                    "Show device and memory plan on stderr");
 }
 
-namespace {
-
-// A number in [low, high]; unlike CLI::Range it lets no NaN through.
-CLI::Validator NumberIn(double low, double high) {
-  return CLI::Validator(
-      [low, high](std::string& text) -> std::string {
-        char* end = nullptr;
-        const double value = std::strtod(text.c_str(), &end);
-        if (end != text.c_str() && *end == 0 && value >= low && value <= high) {
-          return "";
-        }
-        return absl::StrCat("expected a number from ", low, " to ", high);
-      },
-      "FLOAT");
-}
-
-// Anything longer would be clamped without a word.
-CLI::Validator Seed() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const bool digits =
-            !text.empty() && text.size() <= 18 &&
-            text.find_first_not_of("0123456789") == std::string::npos;
-        return digits ? "" : "expected a whole number of at most 18 digits";
-      },
-      "SEED");
-}
-
-}  // namespace
-
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
   command
       .add_option("--max-tokens", options.max_tokens,
                   "Stop after this many tokens, 0: when the context is full")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(WholeNumber(0, UINT32_MAX));
   auto* greedy = command.add_flag("--greedy", options.greedy,
                                   "Always take the likeliest token");
   command
@@ -97,7 +65,7 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
   command
       .add_option("--top-k", options.top_k,
                   "Sample from this many of the likeliest tokens, 0: all")
-      ->check(CLI::Range(0, 1 << 24))
+      ->check(WholeNumber(0, 1 << 24))
       ->excludes(greedy);
   command
       .add_option(
@@ -119,7 +87,7 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
       .add_option("--seed", options.seed,
                   "Seed of the random numbers; the same seed gives the same "
                   "text")
-      ->check(Seed());
+      ->check(WholeNumber(0, INT64_MAX));
   command.add_flag("--ignore-eos", options.ignore_eos,
                    "Go on when the model would stop");
 }

@@ -1,9 +1,11 @@
 #include "runtime/device/host/host_device.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/memory_limits.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/device/host/host_memory.h"
 #include "runtime/device/host/host_module.h"
@@ -11,6 +13,10 @@
 
 namespace glm {
 namespace {
+
+// The program's own: its heap, code and stacks, some 40 MiB, which nothing
+// counts, and pages of mapped files that it must not be without.
+constexpr uint64_t kReserve = uint64_t{64} << 20;
 
 // 0 for a name that is no level.
 int IsaLevel(std::string_view isa) {
@@ -62,7 +68,10 @@ class HostDevice : public Device {
 
   bool RunsAhead() const override { return false; }
   bool SupportsMappedWeights() const override { return !discrete_; }
-  uint64_t AvailableBytes() const override { return HostAvailableBytes(); }
+  uint64_t AvailableBytes() const override {
+    const uint64_t available = ReadMemoryLimits().Available();
+    return available - std::min(available, kReserve);
+  }
 
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(
       uint64_t bytes, MemoryKind kind, std::string_view purpose) override {

@@ -4,8 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,9 +26,11 @@ absl::StatusOr<std::unique_ptr<Memory>> HostMemory::Allocate(
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
-    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes,
-                                                     " bytes for ", name, ": ",
-                                                     std::strerror(errno)));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot allocate ", bytes, " bytes for ", name, ": ",
+        std::strerror(errno),
+        errno == ENOMEM ? "; raise the limit of address space (`ulimit -v`)"
+                        : ""));
   }
   // Fewer page faults and TLB misses; a refusal costs nothing else.
   if (bytes >= kHugePage) ::madvise(data, bytes, MADV_HUGEPAGE);
@@ -47,18 +47,6 @@ std::unique_ptr<Memory> HostMemory::Wrap(std::span<const std::byte> bytes) {
 
 HostMemory::~HostMemory() {
   if (owned_) ::munmap(data(), size());
-}
-
-uint64_t HostAvailableBytes() {
-  std::ifstream info("/proc/meminfo");
-  std::string line;
-  while (std::getline(info, line)) {
-    unsigned long long kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) {
-      return uint64_t{kib} << 10;
-    }
-  }
-  return std::numeric_limits<uint64_t>::max();
 }
 
 }  // namespace glm

@@ -34,9 +34,6 @@ class HostMemory : public Memory {
   bool owned_;
 };
 
-// MemAvailable of /proc/meminfo in bytes; the largest value when unknown.
-uint64_t HostAvailableBytes();
-
 }  // namespace glm
 
 #endif  // GLM_RUNTIME_DEVICE_HOST_HOST_MEMORY_H_

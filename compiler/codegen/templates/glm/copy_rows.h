@@ -6,15 +6,16 @@
 // rows that are more than the ring has places; the last block to end fetches
 // those alone.
 //
-// Arguments: seqs, N, T, chosen I32 [T, top_k], moves I32 [1 + 2 M], pager,
-// ready I32 [T, top_k].
+// Of each weight of each row that moves, the blocks count up a number of
+// `arrivals` when they have stored their part: kCopyBlocks says that all is
+// there, for those who wait while rows behind it are still under way.
+//
+// Arguments: seqs, N, T, moves I32 [1 + 2 M], pager, arrivals I32 [E, weights].
 #pragma once
 
 #include "glm/pager.h"
 
 namespace glm::kernel {
-
-inline constexpr int64_t kCopyBlocks = 64;
 
 typedef uint32_t Copied __attribute__((ext_vector_type(4)));
 
@@ -31,14 +32,25 @@ GLM_FN void CopyPart(Block& block, const void* from, void* to, int64_t bytes,
        [&](int64_t i) { slot[i] = source[i]; });
 }
 
-// Part `part` of `parts` of `count` rows of which source(j) is not 0.
-template <class Source, class Slot>
+// Part `part` of `parts` of `count` rows of which source(j) is not 0;
+// arrived(j, w) when this block's part of weight w of it is in its slot, whose
+// last byte is before end(w).
+template <class Source, class Slot, class End, class Arrived>
 GLM_FN void CopyMoves(Block& block, int64_t count, Source source, Slot slot,
-                      int64_t bytes, int64_t part, int64_t parts) {
+                      int64_t bytes, int64_t weights, End, int64_t part,
+                      int64_t parts, Arrived arrived) {
   for (int64_t j = 0; j < count; ++j) {
     const uint64_t from = source(j);
-    if (from != 0) CopyPart(block, Address(from), slot(j), bytes, part, parts);
+    if (from == 0) continue;
+    CopyPart(block, Address(from), slot(j), bytes, part, parts);
+    for (int64_t w = 0; w < weights; ++w) arrived(j, w);
   }
+}
+
+// What this block stored before is seen by who sees the number.
+GLM_FN void TellDevice(int32_t* number, int32_t more) {
+  __scoped_atomic_fetch_add(number, more, __ATOMIC_RELEASE,
+                            __MEMORY_SCOPE_DEVICE);
 }
 
 // Waits until the host has served `request`.
@@ -89,12 +101,40 @@ GLM_FN void CopyPart(Block&, const void* from, void* to, int64_t bytes,
 
 // Part `part` of `parts` of `count` rows of which source(j) is not 0, seen as
 // one sequence: a work-item stores what has come and asks for more at once, so
-// that the link never runs dry, at the ends of rows least of all.
-template <class Source, class Slot>
+// that the link never runs dry, at the ends of rows least of all. arrived(j, w)
+// when the block's part of weight w is in its slot, whose last byte is before
+// end(w). Rows are a multiple of a block's width, so that all work-items are in
+// the same one.
+template <class Source, class Slot, class End, class Arrived>
 GLM_FN void CopyMoves(Block&, int64_t count, Source source, Slot slot,
-                      int64_t bytes, int64_t part, int64_t parts) {
+                      int64_t bytes, int64_t weights, End end, int64_t part,
+                      int64_t parts, Arrived arrived) {
+  static_assert(4096 % (kThreads * sizeof(Copied)) == 0);
   const int64_t all = bytes / int64_t(sizeof(Copied));
   const int64_t stride = parts * kThreads;
+  const auto follow = [&](int64_t& move) GLM_INLINE {  // the next that is here
+    uint64_t from = 0;
+    while (from == 0 && ++move < count) from = source(move);
+    return from;
+  };
+
+  // What the block has stored: the first element behind it, and its weight.
+  int64_t stored_move = -1, stored = all + part * kThreads;
+  int64_t weight = weights;
+  const auto tell = [&]() GLM_INLINE {
+    while (true) {
+      for (;
+           weight < weights && stored * int64_t(sizeof(Copied)) >= end(weight);
+           ++weight) {
+        Barrier();
+        arrived(stored_move, weight);
+      }
+      if (weight < weights || follow(stored_move) == 0) return;
+      stored -= all;
+      weight = 0;
+    }
+  };
+
   const Copied* row = nullptr;
   Copied* to = nullptr;
   int64_t move = -1;
@@ -104,11 +144,8 @@ GLM_FN void CopyMoves(Block&, int64_t count, Source source, Slot slot,
   const auto ask = [&](int j) GLM_INLINE {
     place[j] = nullptr;
     while (at >= all) {
-      uint64_t from = 0;
-      while (from == 0) {
-        if (++move >= count) return;
-        from = source(move);
-      }
+      const uint64_t from = follow(move);
+      if (from == 0) return;
       row = static_cast<const Copied*>(Address(from));
       to = static_cast<Copied*>(slot(move));
       at -= all;
@@ -118,6 +155,7 @@ GLM_FN void CopyMoves(Block&, int64_t count, Source source, Slot slot,
     at += stride;
   };
   GLM_UNROLL for (int j = 0; j < kCopiesTogether; ++j) ask(j);
+  tell();
   bool more = true;
 #pragma nounroll
   while (more) {
@@ -127,9 +165,19 @@ GLM_FN void CopyMoves(Block&, int64_t count, Source source, Slot slot,
       *place[j] = some[j];
       ask(j);
       more |= place[j] != nullptr;
+      stored += stride;
+      tell();
     }
   }
   Barrier();
+}
+
+// What the block stored before a barrier is seen by who sees the number.
+GLM_FN void TellDevice(int32_t* number, int32_t more) {
+  if (Thread() != 0) return;
+  ReleaseToDevice();
+  __scoped_atomic_fetch_add(number, more, __ATOMIC_RELAXED,
+                            __MEMORY_SCOPE_DEVICE);
 }
 
 // Waits until the host has served `request`.
@@ -162,21 +210,15 @@ GLM_FN bool IsLastBlock(uint32_t* counter) {
 
 #endif  // GLM_GPU
 
-template <int64_t E, int64_t top_k, class Block>
+template <int64_t E, int64_t top_k, int64_t weights, class Block>
 GLM_FN void CopyRows(Block& block, const Args& args) {
   constexpr bool kFits = E <= kScratchWords;
   GLM_SHARED(int32_t, own_asked, kFits ? 1 : E);
   // Moves that the host is asked for.
   int32_t* asked = kFits ? ScratchWords() : own_asked;
-  const int32_t* chosen = static_cast<const int32_t*>(args.Pointer(3));
-  const int32_t* moves = static_cast<const int32_t*>(args.Pointer(4));
-  Pager& pager = *static_cast<Pager*>(args.Pointer(5));
-  int32_t* ready = static_cast<int32_t*>(args.Pointer(6));
-  const int64_t ids = args.Integer(2) * top_k;
-  const int64_t share = CeilDiv(ids, kCopyBlocks);
-  const int64_t own = block.x * share;
-  Each(block, Most(0, Least(share, ids - own)),
-       [&](int64_t i) { ready[own + i] = chosen[own + i]; });
+  const int32_t* moves = static_cast<const int32_t*>(args.Pointer(3));
+  Pager& pager = *static_cast<Pager*>(args.Pointer(4));
+  int32_t* arrivals = static_cast<int32_t*>(args.Pointer(5));
 
   // 1. Rows that the host has in its memory.
   const int64_t count = moves[0];
@@ -185,9 +227,18 @@ GLM_FN void CopyRows(Block& block, const Args& args) {
   const auto slot = [&](int64_t j) {
     return Address(pager.slots + uint32_t(moves[2 + 2 * j]) * pager.row_bytes);
   };
+  const auto arrival = [&](int64_t j, int64_t w) {
+    return arrivals + uint32_t(moves[1 + 2 * j]) % uint32_t(E) * weights + w;
+  };
   CopyMoves(
       block, count, [&](int64_t j) { return sources[moves[1 + 2 * j]]; }, slot,
-      bytes, block.x, kCopyBlocks);
+      bytes, weights,
+      [&](int64_t w) {
+        return w + 1 < weights ? int64_t(pager.offsets[(w + 1) * pager.pieces])
+                               : bytes;
+      },
+      block.x, kCopyBlocks,
+      [&](int64_t j, int64_t w) { TellDevice(arrival(j, w), 1); });
 
   // 2. Rows that it was asked for, as many as it stages together.
   if (pager.bell == 0) return;
@@ -203,6 +254,9 @@ GLM_FN void CopyRows(Block& block, const Args& args) {
     AwaitServed(bell, request);
     CopyPart(block, Address(bell.StagedAt(request, pager.row_bytes)),
              slot(asked[k]), bytes, part, parts);
+    for (int64_t w = 0; w < weights; ++w) {
+      TellDevice(arrival(asked[k], w), int32_t(kCopyBlocks / parts));
+    }
   };
   const int64_t together = Least(asks, bell.ring);
   for (int64_t k = 0; k < together; ++k) copy(k, block.x, kCopyBlocks);

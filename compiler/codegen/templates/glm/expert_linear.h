@@ -5,13 +5,18 @@
 //   ExpertLinear      ceil(Nout / ExpertWidth), T * top_k, 32 or 64,
 //                     when T * top_k <= E
 //   ExpertLinearTile  ceil(Nout / 128), E          when experts serve many rows
+//   PagedExpertLinear, PagedExpertLinearTile  the same of paged experts; a
+//   block
+//                     of the first waits for its expert's row
 //
 // Arguments: seqs, N, T, x [T, K] or [T, top_k, K], ids I32 [T, top_k],
 // table uint64 [E] (EXPERTS_DENSE) or [E, 2] (EXPERTS_GPTQ4), y [T, top_k,
-// Nout].
+// Nout]; of paged experts also arrivals I32 [E, weights], weights, and which of
+// them the table is (copy_rows.h).
 #pragma once
 
 #include "glm/matrix.h"
+#include "glm/pager.h"
 
 namespace glm::kernel {
 
@@ -30,9 +35,11 @@ GLM_FN auto ExpertWeight(const Args& args, int64_t expert) {
 // Outputs of a block of ExpertLinear: long rows are work enough for few.
 constexpr int64_t ExpertWidth(int64_t K) { return K >= 4096 ? 32 : 64; }
 
+// await(expert) before the first use of its weight.
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
-          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
-GLM_FN void ExpertLinear(Block& block, const Args& args) {
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block,
+          class Await>
+GLM_FN void ExpertLinearAfter(Block& block, const Args& args, Await await) {
   const Sequences sequences(args);
   const int64_t place = block.y;  // t * top_k + s
   if (!sequences.Valid(place / top_k)) return;
@@ -48,6 +55,7 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
          [&](int64_t n) { Store<OT>(y, place * Nout + n0 + n, 0.0f); });
     return;
   }
+  await(expert);
   Gemv<XT, K, kWidth, 1>(
       block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0, count, 1,
       [&](int64_t) {
@@ -55,6 +63,23 @@ GLM_FN void ExpertLinear(Block& block, const Args& args) {
       },
       [&](int64_t, int64_t n, float v) {
         Store<OT>(y, place * Nout + n0 + n, v);
+      });
+}
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
+GLM_FN void ExpertLinear(Block& block, const Args& args) {
+  ExpertLinearAfter<XT, form, WT, OT, E, top_k, Nout, K, group, per_slot>(
+      block, args, [](int64_t) {});
+}
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
+GLM_FN void PagedExpertLinear(Block& block, const Args& args) {
+  ExpertLinearAfter<XT, form, WT, OT, E, top_k, Nout, K, group, per_slot>(
+      block, args, [&](int64_t expert) {
+        AwaitArrivals(static_cast<uint32_t*>(args.Pointer(7)) +
+                      expert * args.Integer(8) + args.Integer(9));
       });
 }
 
@@ -106,6 +131,18 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
           });
         }
       });
+}
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot>
+inline constexpr int64_t kPagedExpertLinearTileSums =
+    kExpertLinearTileSums<XT, form, WT, OT, E, top_k, Nout, K, group, per_slot>;
+
+template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
+          int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
+GLM_FN void PagedExpertLinearTile(Block& block, const Args& args) {
+  ExpertLinearTile<XT, form, WT, OT, E, top_k, Nout, K, group, per_slot>(block,
+                                                                         args);
 }
 
 }  // namespace glm::kernel

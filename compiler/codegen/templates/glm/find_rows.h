@@ -4,7 +4,9 @@
 // Grid: 1. Of all layers' launches no two run at a time, layers rise in a step.
 //
 // Arguments: seqs, N, T, ids I32 [T, top_k], pager, layer, chosen I32 [T,
-// top_k], moves I32 [1 + 2 M] with M = min(E, T * top_k).
+// top_k], moves I32 [1 + 2 M] with M = min(E, T * top_k), arrivals I32 [E,
+// weights]: of the chosen experts, how many blocks of copy_rows need not be
+// waited for.
 #pragma once
 
 #include "glm/gpu_find_rows.h"
@@ -29,7 +31,7 @@ GLM_FN void BeginCacheStep(Block& block, Pager& pager, int64_t experts,
   });
 }
 
-template <int64_t E, int64_t top_k, class Block>
+template <int64_t E, int64_t top_k, int64_t weights_of_row, class Block>
 GLM_FN void FindRows(Block& block, const Args& args) {
   static_assert(E <= kMostPagedExperts, "fits");
   constexpr bool kFits = kVictimWords + 6 * E <= kScratchWords;
@@ -49,6 +51,7 @@ GLM_FN void FindRows(Block& block, const Args& args) {
   const int64_t layer = args.Integer(5);
   int32_t* chosen = static_cast<int32_t*>(args.Pointer(6));
   int32_t* moves = static_cast<int32_t*>(args.Pointer(7));
+  int32_t* arrivals = static_cast<int32_t*>(args.Pointer(8));
   const uint32_t first_row = uint32_t(layer * E);
   RowUse* uses = ArrayAt<RowUse>(pager.row_uses);
   uint32_t* slot_of_row = ArrayAt<uint32_t>(pager.slot_of_row);
@@ -88,6 +91,9 @@ GLM_FN void FindRows(Block& block, const Args& args) {
     use.used_at = step;
     ++use.uses;
     uses[row] = use;
+    for (int64_t w = 0; w < weights_of_row; ++w) {
+      arrivals[experts[i] * weights_of_row + w] = int32_t(kCopyBlocks);
+    }
   });
   Each<kAges + 1>(block, [&](int64_t age, int64_t) {
     uint64_t rows = 0, weight = 0;
@@ -111,8 +117,8 @@ GLM_FN void FindRows(Block& block, const Args& args) {
   // 3. Slots for those that have none.
   int64_t moved = 0;
   if (misses > 0) {
-    moved = ChooseVictims<E>(block, Candidates(pager, layer, E, step), misses,
-                             victims);
+    moved = ChooseVictims<E>(block, Candidates(pager, layer, E, step, count),
+                             misses, victims);
   }
   const int64_t pieces = pager.pieces;
   const int64_t all_pieces = pieces * pager.weights;
@@ -133,6 +139,9 @@ GLM_FN void FindRows(Block& block, const Args& args) {
     }
     moves[1 + 2 * j] = int32_t(row);
     moves[2 + 2 * j] = int32_t(slot);
+    for (int64_t w = 0; w < weights_of_row; ++w) {
+      arrivals[expert * weights_of_row + w] = 0;
+    }
   });
 
   // 4. The host is asked for those that it has not given a place yet.

@@ -42,9 +42,32 @@ GLM_FN void EachKey(const Candidates& candidates, F f) {
 // How many of keys[0 .. n) are less.
 GLM_FN int CountLess(const uint64_t* keys, int n, uint64_t key) {
   int less = 0;
-#pragma unroll 4
+#pragma unroll 8
   for (int i = 0; i < n; ++i) less += keys[i] < key;
   return less;
+}
+
+// ChooseVictims of at most kThreads candidates, as a layer's own range has: a
+// work-item has one, whose place is the number of keys before it.
+GLM_FN int64_t ChooseOfFew(const Candidates& candidates, int count,
+                           int32_t* slots) {
+  uint64_t* keys = reinterpret_cast<uint64_t*>(ScratchWords());
+  const int n = int(candidates.end - candidates.begin);
+  const uint32_t slot = candidates.begin + uint32_t(Thread());
+  uint64_t key = Candidates::kStays;
+  if (Thread() < n) {
+    const uint32_t row = candidates.row_of_slot[slot];
+    key = candidates.Key(slot, row, candidates.uses[row == kNoRow ? 0 : row]);
+    keys[Thread()] = key;
+  }
+  int open;
+  VotesBefore(key != Candidates::kStays, open);  // a barrier, too
+  if (key != Candidates::kStays) {
+    const int place = CountLess(keys, n, key);
+    if (place < count) slots[place] = int32_t(slot);
+  }
+  Barrier();
+  return open < count ? open : count;
 }
 
 // slots[0 .. count) = those of the `count` least keys, the least first. Returns
@@ -60,6 +83,9 @@ GLM_FN int64_t ChooseVictims(Block&, const Candidates& candidates,
   uint64_t* bound = listed + kListedKeys;
   GLM_SHARED(int, listed_count, 1);
   const int count = int(count64);
+  if (Uniform(candidates.end - candidates.begin) <= kThreads) {
+    return ChooseOfFew(candidates, count, slots);
+  }
   int chosen = 0;
   uint64_t from = 0;  // keys below it are chosen
 #pragma nounroll

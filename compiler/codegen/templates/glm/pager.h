@@ -11,6 +11,7 @@ namespace glm::kernel {
 
 inline constexpr uint32_t kNoRow = ~0u;             // and no slot
 inline constexpr int64_t kMostPagedExperts = 1024;  // shared arrays hold them
+inline constexpr int64_t kCopyBlocks = 64;          // of copy_rows
 
 // Numbers that a block shares with no room of their own: kernels of a group
 // follow each other in it. A CPU has none.
@@ -132,9 +133,10 @@ GLM_FN void AgeReuse(ReuseEstimate& reuse) {
   reuse.asked_weight >>= 1;
 }
 
-// The slots that rows of a layer may take. The order of keys is the rule: the
-// least one is given up first. A free slot's key is its number; all keys
-// differ.
+// The slots that an access of a layer may take: the layer's range, or all that
+// change hands where it asks for more rows than the range has slots. The order
+// of keys is the rule: the least one is given up first. A free slot's key is
+// its number; all keys differ.
 struct Candidates {
   static constexpr uint64_t kStays = ~uint64_t{0};
   static constexpr uint64_t kFirstTaken = uint64_t{1} << 32;
@@ -151,7 +153,7 @@ struct Candidates {
   uint32_t bonus[kAges];
 
   GLM_FN Candidates(const Pager& pager, int64_t layer, int64_t experts,
-                    uint32_t step)
+                    uint32_t step, int64_t rows)
       : row_of_slot(ArrayAt<uint32_t>(pager.row_of_slot)),
         slot_of_row(ArrayAt<uint32_t>(pager.slot_of_row)),
         uses(ArrayAt<RowUse>(pager.row_uses)),
@@ -161,6 +163,8 @@ struct Candidates {
         end_row(uint32_t((layer + 1) * experts)),
         rank(pager.rank),
         step(step) {
+    const uint32_t* all = ArrayAt<uint32_t>(pager.ranges) + 2 * pager.layers;
+    if (rows > int64_t{end} - begin) begin = all[0], end = all[1];
     GLM_UNROLL for (int i = 0; i < kAges; ++i) bonus[i] = pager.reuse.bonus[i];
   }
 
@@ -183,6 +187,23 @@ struct Candidates {
     return key < kFirstTaken ? uint32_t(key) : slot_of_row[uint32_t(key)];
   }
 };
+
+// ------------------------------------------------------------------- arrivals
+
+// Waits until the blocks of copy_rows, which begin before this one, have
+// counted `arrived` up to kCopyBlocks. On a CPU they are a launch before.
+GLM_FN void AwaitArrivals(uint32_t* arrived) {
+#ifdef GLM_GPU
+  if (Thread() == 0) {
+    while (ReadCounter(arrived) < kCopyBlocks) Pause();
+    AcquireForBlock();
+  }
+  Barrier();
+  AcquireFromDevice();
+#else
+  (void)arrived;
+#endif
+}
 
 // ---------------------------------------------------------------- the doorbell
 

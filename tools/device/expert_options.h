@@ -1,13 +1,12 @@
-// What a person says about paged experts, and what they are told.
-#ifndef GLM_TOOLS_GLMRUN_EXPERT_OPTIONS_H_
-#define GLM_TOOLS_GLMRUN_EXPERT_OPTIONS_H_
+// What a person says about paged experts, the same in every tool that runs a
+// plan.
+#ifndef GLM_TOOLS_DEVICE_EXPERT_OPTIONS_H_
+#define GLM_TOOLS_DEVICE_EXPERT_OPTIONS_H_
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "runtime/executor/expert_budget.h"
-#include "runtime/executor/paged_experts.h"
 #include "runtime/plan/plan_reader.h"
 
 namespace CLI {
@@ -16,6 +15,7 @@ class App;
 
 namespace glm::tools {
 
+// Adds --expert-slots, --expert-policy and --host-memory.
 void AddExpertOptions(CLI::App& command, ExpertOptions& options);
 
 // Slots as "2383", or memory for them as "14GiB".
@@ -26,10 +26,6 @@ absl::Status ParseSlots(const std::string& text, ExpertOptions& options);
 absl::Status CheckExpertOptions(const ExpertOptions& options,
                                 const PlanFile& plan);
 
-// "experts: 0.912 of 4,032 accesses were in a slot, 2.1 GiB came over the
-// link", since the executor was made.
-absl::StatusOr<std::string> ExpertSummary(PagedExperts& paging);
-
 }  // namespace glm::tools
 
-#endif  // GLM_TOOLS_GLMRUN_EXPERT_OPTIONS_H_
+#endif  // GLM_TOOLS_DEVICE_EXPERT_OPTIONS_H_

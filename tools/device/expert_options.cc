@@ -1,17 +1,13 @@
-#include "tools/glmrun/expert_options.h"
+#include "tools/device/expert_options.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdint>
-#include <cstdio>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/status_macros.h"
-#include "runtime/executor/memory_plan.h"
 #include "runtime/paging/cache_policy.h"
 #include "runtime/plan/plan_generated.h"
-#include "tools/glmrun/command.h"
+#include "tools/options/option_checks.h"
 
 namespace glm::tools {
 
@@ -27,37 +23,14 @@ absl::Status ParseSlots(const std::string& text, ExpertOptions& options) {
     return absl::OkStatus();
   }
   std::string size = text;
-  uint64_t bytes = 0;
-  try {
-    const bool begins = !text.empty() && text[0] >= '0' && text[0] <= '9';
-    const bool other = begins && text[0] == '0' && text.size() > 1;
-    const std::string error =
-        begins && !other ? CLI::AsSizeValue(false)(size) : "digits";
-    if (!error.empty() || !CLI::detail::lexical_cast(size, bytes) ||
-        bytes == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", text, "' is neither a number of slots nor a size as 14GiB"));
-    }
-  } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "': ", error.what()));
+  const std::string wrong = ByteSize()(size);
+  if (!wrong.empty() || size == "0") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "' is neither a number of slots nor a size as 14GiB",
+        wrong.empty() ? "" : ": ", wrong));
   }
-  options.slot_bytes = bytes;
+  options.slot_bytes = std::stoull(size);
   return absl::OkStatus();
-}
-
-CLI::Validator Digits() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const bool digit = !text.empty() && text[0] >= '0' && text[0] <= '9';
-        if (!digit) return "expected a size that begins with a digit";
-        // Which would be read as octal or hexadecimal.
-        const bool other = text[0] == '0' && text.size() > 1 &&
-                           (text[1] == 'x' || text[1] == 'X' ||
-                            (text[1] >= '0' && text[1] <= '9'));
-        return other ? "expected a decimal size without leading zeros" : "";
-      },
-      "");
 }
 
 void AddExpertOptions(CLI::App& command, ExpertOptions& options) {
@@ -84,7 +57,7 @@ void AddExpertOptions(CLI::App& command, ExpertOptions& options) {
       .add_option("--expert-policy", options.policy,
                   "Which of them leave when others are asked for (glm-cachesim "
                   "compares); default: quota-lfru, or lfru where a layer's "
-                  "share of the slots would be too small")
+                  "share of the slots is too small for a step of decoding")
       ->check(CLI::IsMember(names));
   command
       .add_option(
@@ -93,8 +66,7 @@ void AddExpertOptions(CLI::App& command, ExpertOptions& options) {
           "example 96GiB; those "
           "beyond it are read from their files; default: what is "
           "available, less 2 GiB or a tenth")
-      ->transform(CLI::AsSizeValue(false))
-      ->transform(Digits());
+      ->transform(ByteSize());
 }
 
 absl::Status CheckExpertOptions(const ExpertOptions& options,
@@ -107,27 +79,6 @@ absl::Status CheckExpertOptions(const ExpertOptions& options,
       plan.path(),
       ": its experts are not paged, so --expert-slots, --expert-policy and "
       "--host-memory mean nothing; compile it with --experts paged"));
-}
-
-absl::StatusOr<std::string> ExpertSummary(PagedExperts& paging) {
-  GLM_ASSIGN_OR_RETURN(const auto counts, paging.Counts());
-  uint64_t accesses = 0, misses = 0, bytes = 0;
-  for (const ExpertCounts& c : counts) {
-    accesses += c.accesses;
-    misses += c.misses;
-    bytes += c.bytes();
-  }
-  std::array<char, 32> rate;
-  std::snprintf(rate.data(), rate.size(), "%.3f",
-                accesses == 0 ? 0.0
-                              : static_cast<double>(accesses - misses) /
-                                    static_cast<double>(accesses));
-  return absl::StrCat(
-      "experts: ", rate.data(), " of ", accesses, " accesses were in a slot, ",
-      FormatBytes(bytes), " came over the link",
-      paging.rows_read() == 0
-          ? ""
-          : absl::StrCat(", ", paging.rows_read(), " rows from files"));
 }
 
 }  // namespace glm::tools
