@@ -15,7 +15,8 @@ config.name = "glm"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = [
-    "gfxemu", "golden", "inputs", "kernels", "oracle", "plans", "tokenizer"
+    "gfxemu", "golden", "inputs", "kernels", "node_modules", "oracle", "plans",
+    "tokenizer"
 ]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.glm_build_dir, "test")
@@ -31,6 +32,14 @@ if subprocess.run([config.python, os.path.join(config.test_source_root, "inputs"
                                                "memory_group.py"), "--probe"],
                   check=False, capture_output=True).returncode == 0:
     config.available_features.add("memory-group")
+
+# Node's clients, which are no Debian packages.
+clients = subprocess.run([os.path.join(config.test_source_root, "clients", "run.sh"), "--probe"],
+                         check=False, capture_output=True, text=True)
+if clients.returncode == 0:
+    config.available_features.add("node-clients")
+else:
+    lit_config.note(clients.stderr.strip())
 
 glm53 = os.path.join(config.glm_source_dir, "models", "glm53")
 config.substitutions += [

@@ -48,7 +48,15 @@ ALLOWED = {
     "runtime/paging": BASE,
     # Text and sequences know neither devices nor plans.
     "runtime/sequence": {"runtime/executor/step_runner.h"} | BASE,
+    # Many sequences at a time.
+    "runtime/engine": {"runtime/executor/step_runner.h", "runtime/sequence"} | BASE,
     "runtime/text": {"nlohmann", "pcre2", "utf8proc"} | BASE,
+    # What texts a schema allows, and which tokens lead to them.
+    "runtime/grammar": {"runtime/sequence/token_constraint.h", "runtime/text", "nlohmann"} | BASE,
+    # HTTP: the engine, the grammar and sequences behind their interfaces.
+    "runtime/serve": {"runtime/engine", "runtime/executor/step_runner.h", "runtime/grammar",
+                      "runtime/sequence", "runtime/text", "boost", "nlohmann",
+                      "prometheus"} | BASE,
     # Programs put layers together.
     "tools/glmc": {"compiler", "runtime/base", "runtime/plan", "runtime/text", "CLI"} | BASE | MLIR,
     "tools/glm-opt": {"dialects", "passes"} | MLIR,
@@ -56,7 +64,8 @@ ALLOWED = {
     "tools/device": {"tools/options", "runtime/device", "runtime/device/gpu", "runtime/device/host",
                      "runtime/executor", "runtime/paging", "runtime/plan", "CLI"} | BASE,
     "tools/glmrun": {"tools/device", "tools/options", "runtime/device", "runtime/executor", "runtime/paging", "runtime/plan",
-                     "runtime/safetensors", "runtime/sequence", "runtime/text", "CLI", "nlohmann"} | BASE,
+                     "runtime/safetensors", "runtime/engine", "runtime/grammar", "runtime/sequence", "runtime/serve",
+                     "runtime/text", "CLI", "nlohmann"} | BASE,
     "tools/glm-check": {"tools/device", "tools/options", "runtime/device", "runtime/executor",
                         "runtime/plan", "runtime/reference", "runtime/safetensors",
                         "CLI", "nlohmann"} | BASE,
@@ -66,12 +75,13 @@ ALLOWED = {
     "test/kernels": {"compiler/codegen/templates", "runtime/paging", "runtime/reference",
                      "runtime/sequence", "test/gfxemu"},
     "test/plans": {"runtime/device", "runtime/device/gpu", "runtime/device/host",
-                   "runtime/executor", "runtime/paging", "runtime/plan", "test/gfxemu",
-                   "tools/glm-check"} | BASE,
+                   "runtime/engine", "runtime/executor", "runtime/paging", "runtime/plan",
+                   "runtime/sequence", "runtime/text", "test/gfxemu", "tools/glm-check"} | BASE,
     "test/differential": {"compiler", "dialects", "passes", "runtime/device/host",
                           "runtime/executor", "runtime/plan", "runtime/safetensors",
                           "tools/glm-check"} | BASE | MLIR,
     "test/codegen": set(),
+    "test/browser": {"runtime/engine", "runtime/serve", "runtime/text"} | BASE,
 }
 
 # What tests and their helpers may include besides.
@@ -89,7 +99,8 @@ SYSTEM_OF = {"compiler/codegen/templates": {"stddef.h", "stdint.h"}}
 
 # Libraries whose headers lie in no folder of their own.
 EXTERNAL = {"pcre2.h": "pcre2", "utf8proc.h": "utf8proc", "xxhash.h": "xxhash",
-            "dlfcn.h": "system", "sys": "system", "linux": "system"}
+            "dlfcn.h": "system", "sys": "system", "linux": "system",
+            "arpa": "system", "netinet": "system"}
 
 OURS = {"compiler", "dialects", "models", "passes", "runtime", "test", "tools"}
 SOURCE = re.compile(r"\.(h|c|cc|cpp|td)$")

@@ -11,7 +11,8 @@ set -eu
 packages="clang-22 lld-22 llvm-22-dev libmlir-22-dev mlir-22-tools
   cmake ninja-build pkg-config
   libabsl-dev libflatbuffers-dev flatbuffers-compiler
-  nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev"
+  nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev
+  libboost1.81-dev prometheus-cpp-dev"
 # llvm-22-tools holds FileCheck and lit.
 test_packages="llvm-22-tools python3 libgtest-dev libgmock-dev"
 

@@ -19,6 +19,7 @@ esac
 
 echo "== 1/3 packages"
 "$root/tools/install-packages.sh" test
+"$root/test/clients/run.sh" --install
 
 echo "== 2/3 building"
 "$root/tools/build.sh" ON

@@ -14,6 +14,7 @@
 #include "runtime/executor/expert_rows.h"
 #include "runtime/executor/memory_io.h"
 #include "runtime/executor/row_store.h"
+#include "runtime/executor/slot_states.h"
 #include "runtime/executor/synthetic_weights.h"
 #include "runtime/executor/token_sampler.h"
 #include "runtime/plan/plan_generated.h"
@@ -137,6 +138,7 @@ class Executor::Impl {
   std::unique_ptr<Memory> staging;
   std::unique_ptr<Memory> states;
   std::vector<uint64_t> state_offsets;
+  std::optional<SlotStates> slot_states;
   std::vector<BoundEntry> entries;
   std::vector<std::unique_ptr<Event>> events;
   std::unique_ptr<TokenSampler> sampler;  // null: the plan has no kernels
@@ -207,6 +209,7 @@ absl::Status Executor::Impl::Bind(const ExecutorOptions& options) {
       offset += state->bytes_per_slot() * slots;
     }
   }
+  slot_states.emplace(plan, slots, states.get(), device, *queue);
   bindings.arena = arena.get();
   if (memory.groups) {
     bindings.counters = arena->address() + memory.arena - kCounterBytes;
@@ -414,6 +417,20 @@ absl::StatusOr<std::span<const int32_t>> Executor::Take() {
     if (impl_->experts != nullptr) impl_->Finish().IgnoreError();
   }
   return taken;
+}
+
+absl::StatusOr<uint64_t> Executor::StateBytes(uint32_t tokens) const {
+  return impl_->slot_states->Bytes(tokens);
+}
+
+absl::Status Executor::SaveState(uint32_t slot, uint32_t tokens,
+                                 std::span<std::byte> to) {
+  return impl_->slot_states->Save(slot, tokens, to);
+}
+
+absl::Status Executor::RestoreState(uint32_t slot, uint32_t tokens,
+                                    std::span<const std::byte> from) {
+  return impl_->slot_states->Restore(slot, tokens, from);
 }
 
 std::span<const float> Executor::logits(uint32_t row) const {

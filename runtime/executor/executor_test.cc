@@ -322,6 +322,76 @@ TEST_P(ExecutorTest, WrittenStateIsReadByTheNextStep) {
   EXPECT_EQ(Logits(*e), Expected(42));
 }
 
+// A state of constant size, one with a row for 4 tokens and one with a row each.
+TEST_P(ExecutorTest, SavedStatesHoldTheirTokensAndNoMore) {
+  const auto add = [&](const char* name, std::vector<uint64_t> shape,
+                       plan::DType dtype, uint32_t tokens_per_row) {
+    plan::StateT& state = plan::Add(plan_.states);
+    state.name = name;
+    state.dtype = dtype;
+    state.shape = std::move(shape);
+    state.bytes_per_slot = 1024;
+    state.tokens_per_row = tokens_per_row;
+  };
+  add("pools", {16, 3, 2}, plan::DType::BF16, 4);  // 12 bytes a row
+  add("latent", {64, 5}, plan::DType::U8, 1);      // 5
+  ExecutorOptions options;
+  options.slots = 3;
+  auto created = Create(options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  Executor& e = **created;
+  EXPECT_EQ(*e.StateBytes(1), 256u + 12 + 5);
+  EXPECT_EQ(*e.StateBytes(4), 256u + 12 + 20);
+  EXPECT_EQ(*e.StateBytes(5), 256u + 24 + 25);
+  EXPECT_EQ(*e.StateBytes(64), 256u + 192 + 320);
+  EXPECT_FALSE(e.StateBytes(0).ok());
+  EXPECT_FALSE(e.StateBytes(65).ok());
+
+  const auto filled = [](uint32_t seed, size_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (size_t i = 0; i < bytes; ++i) data[i] = std::byte(seed + 7 * i);
+    return data;
+  };
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    for (uint32_t state = 0; state < 3; ++state) {
+      const auto data = filled(10 * slot + state, state == 0 ? 256 : 1024);
+      ASSERT_TRUE(e.WriteState(state, slot, data).ok());
+    }
+  }
+  std::vector<std::byte> saved(*e.StateBytes(5));
+  ASSERT_TRUE(e.SaveState(1, 5, saved).ok());
+  ASSERT_TRUE(e.RestoreState(2, 5, saved).ok());
+  const size_t moved[] = {256, 24, 25};
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    for (uint32_t state = 0; state < 3; ++state) {
+      auto expected = filled(10 * slot + state, state == 0 ? 256 : 1024);
+      const auto from = filled(10 + state, expected.size());
+      if (slot == 2) std::copy_n(from.begin(), moved[state], expected.begin());
+      std::vector<std::byte> found;
+      ASSERT_TRUE(e.ReadState(state, slot, found).ok());
+      EXPECT_EQ(found, expected) << "slot " << slot << ", state " << state;
+    }
+  }
+  const auto kBad = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(e.SaveState(3, 5, saved).code(), kBad);
+  EXPECT_EQ(e.SaveState(0, 4, saved).code(), kBad);
+  EXPECT_EQ(e.RestoreState(0, 6, saved).code(), kBad);
+  EXPECT_EQ(e.RestoreState(0, 0, {}).code(), kBad);
+}
+
+TEST_P(ExecutorTest, ARestoredSequenceGoesOn) {
+  ExecutorOptions options;
+  options.slots = 2;
+  auto e = *Create(options);
+  ASSERT_TRUE(Step(*e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
+  std::vector<std::byte> saved(*e->StateBytes(4));
+  ASSERT_TRUE(e->SaveState(0, 4, saved).ok());
+  ASSERT_TRUE(Step(*e, kDecode, {7}, {0, 4, 1}, 0).ok());
+  ASSERT_TRUE(e->RestoreState(1, 4, saved).ok());
+  ASSERT_TRUE(Step(*e, kDecode, {5}, {1, 4, 1}, 0).ok());
+  EXPECT_EQ(Logits(*e), Expected(15));
+}
+
 TEST_P(ExecutorTest, InputsThatBreakTheContractAreRefused) {
   auto e = *Create();
   const auto code = [&](uint32_t entry, std::vector<int32_t> ids,

@@ -156,6 +156,34 @@ absl::StatusOr<std::span<const int32_t>> ParallelExecutor::Take() {
   return taken[0];
 }
 
+absl::StatusOr<uint64_t> ParallelExecutor::StateBytes(uint32_t tokens) const {
+  GLM_ASSIGN_OR_RETURN(const uint64_t bytes, executors_[0]->StateBytes(tokens));
+  return bytes * executors_.size();
+}
+
+// Ranks have states of one size, one after the other.
+absl::Status ParallelExecutor::SaveState(uint32_t slot, uint32_t tokens,
+                                         std::span<std::byte> to) {
+  const uint64_t part = to.size() / executors_.size();
+  return threads_->All(
+      [&](uint32_t r) {
+        return executors_[r]->SaveState(slot, tokens,
+                                        to.subspan(r * part, part));
+      },
+      limit_);
+}
+
+absl::Status ParallelExecutor::RestoreState(uint32_t slot, uint32_t tokens,
+                                            std::span<const std::byte> from) {
+  const uint64_t part = from.size() / executors_.size();
+  return threads_->All(
+      [&](uint32_t r) {
+        return executors_[r]->RestoreState(slot, tokens,
+                                           from.subspan(r * part, part));
+      },
+      limit_);
+}
+
 absl::Status ParallelExecutor::StepObserved(uint32_t entry,
                                             const StepInputs& inputs,
                                             const Observer& observer) {

@@ -57,6 +57,11 @@ class ParallelExecutor : public ObservableRunner {
   absl::Status Enqueue(uint32_t entry, const StepInputs& inputs) override;
   // Errors also: kInternal when ranks chose different tokens.
   absl::StatusOr<std::span<const int32_t>> Take() override;
+  absl::StatusOr<uint64_t> StateBytes(uint32_t tokens) const override;
+  absl::Status SaveState(uint32_t slot, uint32_t tokens,
+                         std::span<std::byte> to) override;
+  absl::Status RestoreState(uint32_t slot, uint32_t tokens,
+                            std::span<const std::byte> from) override;
 
   const PlanFile& plan_file() const override;
   const MemoryPlan& memory_plan() const override;

@@ -149,6 +149,25 @@ TEST_P(ParallelExecutorTest, RanksSumAndHaveWeightsOfTheirOwn) {
   EXPECT_EQ(Logits(e.rank(1)), Expected(22, 1));
 }
 
+TEST_P(ParallelExecutorTest, StatesOfAllRanksAreSaved) {
+  auto created = Create();
+  ASSERT_TRUE(created.ok()) << created.status();
+  ParallelExecutor& e = **created;
+  ASSERT_TRUE(Step(e, kPrefill, {1, 2, 3, 4}, {0, 0, 4}, -1).ok());
+  const uint64_t bytes = *e.StateBytes(4);
+  EXPECT_EQ(bytes, 2 * *e.rank(0).StateBytes(4));
+  std::vector<std::byte> saved(bytes);
+  ASSERT_TRUE(e.SaveState(0, 4, saved).ok());
+  ASSERT_TRUE(Step(e, kDecode, {7}, {0, 4, 1}, 0).ok());
+  ASSERT_TRUE(e.RestoreState(1, 4, saved).ok());
+  ASSERT_TRUE(Step(e, kDecode, {5}, {1, 4, 1}, 0).ok());
+  EXPECT_EQ(Logits(e), Expected(15, 0));
+  EXPECT_EQ(Logits(e.rank(1)), Expected(15, 1));
+  saved.pop_back();
+  EXPECT_EQ(e.SaveState(0, 4, saved).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST_P(ParallelExecutorTest, ObservedAndTimedStepsMeetToo) {
   auto created = Create();
   ASSERT_TRUE(created.ok()) << created.status();

@@ -5,6 +5,7 @@
 #define GLM_RUNTIME_EXECUTOR_STEP_RUNNER_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -130,6 +131,34 @@ class StepRunner {
   // kFailedPrecondition when nothing is enqueued.
   virtual absl::StatusOr<std::span<const int32_t>> Take() {
     return absl::UnimplementedError("tokens are not chosen on the device");
+  }
+
+  // ---- what a slot holds, in memory of the host: to go on from there later,
+  // in this slot or another
+
+  // Bytes of the state of a sequence of `tokens` tokens, of all ranks: the same
+  // for each slot, and more for more tokens. `tokens`: 1 to max_context.
+  virtual absl::StatusOr<uint64_t> StateBytes(uint32_t tokens) const {
+    return absl::UnimplementedError("states are not saved");
+  }
+
+  // Copies the state of `slot`, which holds `tokens` tokens, to `to`, of
+  // StateBytes(tokens) bytes. Waits for what is enqueued, which is still there
+  // to be taken.
+  //
+  // Errors: kInvalidArgument (slot, tokens, size); those of the device.
+  virtual absl::Status SaveState(uint32_t slot, uint32_t tokens,
+                                 std::span<std::byte> to) {
+    return absl::UnimplementedError("states are not saved");
+  }
+
+  // The way back: afterwards a step at position `tokens` of `slot` gives, to
+  // the bit, what it would have given where the state was saved.
+  //
+  // Errors: as SaveState; from the device, `slot` is to be restarted.
+  virtual absl::Status RestoreState(uint32_t slot, uint32_t tokens,
+                                    std::span<const std::byte> from) {
+    return absl::UnimplementedError("states are not saved");
   }
 };
 

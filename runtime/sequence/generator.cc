@@ -101,8 +101,8 @@ absl::Status Generator::RunStep(uint32_t entry, std::span<const int32_t> tokens,
   return absl::OkStatus();
 }
 
-absl::Status Generator::CheckPrompt(std::span<const int32_t> prompt) const {
-  const ModelInfo& model = runner_->model();
+absl::Status CheckPrompt(const ModelInfo& model,
+                         std::span<const int32_t> prompt) {
   if (prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || uint32_t(prompt[i]) >= model.vocab) {
@@ -140,7 +140,7 @@ absl::Status Generator::Feed(std::span<const int32_t> tokens,
 
 absl::StatusOr<GenerateResult> Generator::Generate(
     std::span<const int32_t> prompt, const GenerateOptions& options) {
-  GLM_RETURN_IF_ERROR(CheckPrompt(prompt));
+  GLM_RETURN_IF_ERROR(CheckPrompt(runner_->model(), prompt));
   GLM_ASSIGN_OR_RETURN(Sampler sampler,
                        Sampler::Create(options.sampling, prompt));
   const auto begin = Clock::now();

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/executor/step_runner.h"
 #include "runtime/sequence/sampler.h"
@@ -34,6 +35,11 @@ enum class FinishReason {
 };
 
 const char* FinishReasonName(FinishReason reason);  // "stop", "length", ...
+
+// Errors: kInvalidArgument (no token, an id outside the vocabulary),
+// kOutOfRange (no room in the context; both numbers).
+absl::Status CheckPrompt(const ModelInfo& model,
+                         std::span<const int32_t> prompt);
 
 struct GenerateOptions {
   SamplerOptions sampling;
@@ -89,7 +95,6 @@ class Generator {
   Generator(StepRunner& runner, uint32_t slot, uint32_t decode)
       : runner_(&runner), slot_(slot), decode_(decode) {}
 
-  absl::Status CheckPrompt(std::span<const int32_t> prompt) const;
   absl::Status Feed(std::span<const int32_t> tokens,
                     const GenerateOptions& options, bool& cancelled);
   absl::Status Decode(Sampler& sampler, const GenerateOptions& options,

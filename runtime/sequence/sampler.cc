@@ -105,8 +105,12 @@ absl::StatusOr<int32_t> Sampler::Sample(std::span<const float> logits,
   }
   if (best < 0) return absl::InternalError("no logit is finite");
   if (options_.temperature > 0) best = Draw(logits, logits[best], position);
-  if (options_.penalties()) ++counts_[best];
+  Count(best);
   return best;
+}
+
+void Sampler::Count(int32_t id) {
+  if (options_.penalties()) ++counts_[id];
 }
 
 int32_t Sampler::Draw(std::span<const float> logits, float most,

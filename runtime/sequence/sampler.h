@@ -42,6 +42,10 @@ class Sampler {
   absl::StatusOr<int32_t> Sample(std::span<const float> logits,
                                  uint32_t position);
 
+  // A token of this sequence that was chosen elsewhere, by the same options:
+  // it counts as if it had been sampled here.
+  void Count(int32_t id);
+
  private:
   struct Candidate {
     float logit;

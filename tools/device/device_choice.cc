@@ -34,7 +34,13 @@ std::pair<std::string, int> Parse(const std::string& name) {
   return {};
 }
 
-// OK when the plan has code that `device` runs; else why not.
+absl::StatusOr<OpenedDevice> OpenHost(int threads) {
+  GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({.threads = threads}));
+  return OpenedDevice{std::move(device)};
+}
+
+}  // namespace
+
 absl::Status HasCode(const PlanFile& plan, const Device& device) {
   absl::Status refusal = absl::FailedPreconditionError(
       absl::StrCat("the plan has no code for ", device.Describe()));
@@ -48,13 +54,6 @@ absl::Status HasCode(const PlanFile& plan, const Device& device) {
   }
   return refusal;
 }
-
-absl::StatusOr<OpenedDevice> OpenHost(int threads) {
-  GLM_ASSIGN_OR_RETURN(auto device, CreateHostDevice({.threads = threads}));
-  return OpenedDevice{std::move(device)};
-}
-
-}  // namespace
 
 void AddDeviceOption(CLI::App& command, DeviceChoice& choice) {
   command

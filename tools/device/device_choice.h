@@ -42,6 +42,10 @@ struct OpenedDevice {
 absl::StatusOr<OpenedDevice> OpenDevice(const DeviceChoice& choice,
                                         const PlanFile& plan);
 
+// OK when the plan has code that `device` runs; else kFailedPrecondition with
+// why not.
+absl::Status HasCode(const PlanFile& plan, const Device& device);
+
 }  // namespace tools
 }  // namespace glm
 

@@ -19,6 +19,8 @@ void AddGenerate(CLI::App& app, Run& run);
 void AddChat(CLI::App& app, Run& run);
 void AddBench(CLI::App& app, Run& run);
 void AddInspect(CLI::App& app, Run& run);
+void AddServe(CLI::App& app, Run& run);
+void AddDoctor(CLI::App& app, Run& run);
 
 }  // namespace glm::tools
 

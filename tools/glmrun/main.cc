@@ -43,6 +43,8 @@ constexpr char kFooter[] =
     "  glmrun chat model.glmplan\n"
     "  glmrun bench model.glmplan --profile\n"
     "  glmrun inspect model.glmplan\n"
+    "  glmrun serve model.glmplan\n"
+    "  glmrun doctor model.glmplan\n"
     "\n"
     "Exit codes: 0 done, 1 the plan, weights or prompt are at fault, 2 wrong\n"
     "usage, 3 this machine is at fault (memory, processor, device), 130\n"
@@ -62,6 +64,8 @@ int main(int argc, char** argv) {
   glm::tools::AddChat(app, run);
   glm::tools::AddBench(app, run);
   glm::tools::AddInspect(app, run);
+  glm::tools::AddServe(app, run);
+  glm::tools::AddDoctor(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,260 @@
+// The routes that need a model: from a body to the engine's requests.
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/serve/answer_text.h"
+#include "runtime/serve/api_error.h"
+#include "runtime/serve/chat_request.h"
+#include "runtime/serve/chat_response.h"
+#include "runtime/serve/completion_request.h"
+#include "runtime/serve/completion_response.h"
+#include "runtime/serve/json_text.h"
+#include "runtime/serve/openai_api.h"
+#include "runtime/text/detokenizer.h"
+
+namespace glm::serve {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Tokens that would break a JSON answer while the model still thinks.
+constexpr const char* kNotWhileThinking[] = {
+    "<tool_call>", "</tool_call>",  "<eop>",          "<|user|>",
+    "<|system|>",  "<|assistant|>", "<|observation|>"};
+
+absl::Status CheckModel(const std::string& asked, const ServedModel& model) {
+  if (asked.empty() || asked == model.name) return absl::OkStatus();
+  return WithParam(WithCode(absl::NotFoundError(absl::StrCat(
+                                "there is no model '", asked,
+                                "'; this server has '", model.name, "'")),
+                            "model_not_found"),
+                   "model");
+}
+
+// In the words that clients look for.
+absl::Status CheckLength(const std::vector<int32_t>& prompt,
+                         const ServedModel& model, std::string_view param) {
+  const uint32_t context = model.engine->model().max_context;
+  if (prompt.empty()) {
+    return InvalidField(param,
+                        absl::StrCat(std::string(param), " holds no tokens"));
+  }
+  if (prompt.size() < context) return absl::OkStatus();
+  return WithParam(
+      absl::OutOfRangeError(absl::StrCat(
+          "This model's maximum context length is ", context,
+          " tokens. However, your prompt has ", prompt.size(),
+          " tokens, which leaves no room for an answer. Please reduce the "
+          "length of the ",
+          std::string(param), ".")),
+      param);
+}
+
+// The place that messages of the chat format begin with: "messages[2]: ...".
+absl::Status WithPlace(const absl::Status& status) {
+  const std::string message(status.message());
+  const size_t end = message.find(']');
+  const bool place =
+      message.starts_with("messages[") || message.starts_with("tools[");
+  return WithParam(status, place && end != std::string::npos
+                               ? message.substr(0, end + 1)
+                               : "messages");
+}
+
+EngineRequest ToEngine(const GenerationRequest& generation, uint32_t choice,
+                       std::vector<int32_t> prompt, const ServedModel& model) {
+  EngineRequest request;
+  request.prompt = std::move(prompt);
+  request.sampling = generation.sampling;
+  request.sampling.seed += choice;
+  request.max_tokens = generation.max_tokens;
+  if (!generation.ignore_eos) request.stop_ids = model.stop_ids;
+  request.top_logprobs = generation.top_logprobs;
+  return request;
+}
+
+AnswerHead HeadOf(const char* prefix, const GenerationRequest& generation,
+                  const ServedModel& model) {
+  return {.id = RandomId(prefix),
+          .created = std::chrono::duration_cast<std::chrono::seconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count(),
+          .model = model.name,
+          .fingerprint = model.fingerprint,
+          .include_usage = generation.include_usage,
+          .logprobs = generation.top_logprobs >= 0};
+}
+
+absl::StatusOr<std::shared_ptr<TokenConstraint>> ConstraintOf(
+    const ChatCompletionRequest& request, bool inside_thinking,
+    const ServedModel& model) {
+  if (request.format == ResponseFormat::kText) return nullptr;
+  if (model.json == nullptr) {
+    return UnsupportedField("response_format",
+                            "response_format: this server gives text alone");
+  }
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  grammar::JsonConstraintOptions options;
+  options.stop_ids = model.stop_ids;
+  options.starts_inside_thinking = inside_thinking;
+  options.think_close = tokenizer.TokenId("</think>");
+  for (const char* token : kNotWhileThinking) {
+    if (const auto id = tokenizer.TokenId(token)) {
+      options.not_while_thinking.push_back(*id);
+    }
+  }
+  options.vocab = model.engine->model().vocab;
+  const bool any = request.format == ResponseFormat::kJsonObject;
+  auto made = model.json(any ? nullptr : &request.schema, std::move(options));
+  if (made.ok()) return made;
+  // A schema beyond the limits is the request's fault, not a full queue.
+  return WithCode(InvalidField("response_format.json_schema.schema",
+                               std::string(made.status().message())),
+                  "invalid_schema");
+}
+
+}  // namespace
+
+absl::Status OpenAiApi::Chat(const Call& call) {
+  const ServedModel& model = *call.model;
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  GLM_ASSIGN_OR_RETURN(const ordered_json body,
+                       ParseBody(call.exchange->request().body));
+  GLM_ASSIGN_OR_RETURN(ChatCompletionRequest request,
+                       ParseChatRequest(body, model.sampling));
+  const GenerationRequest& generation = request.generation;
+  GLM_RETURN_IF_ERROR(CheckModel(generation.model, model));
+  const auto segments = text::RenderChat(request.chat);
+  if (!segments.ok()) return WithPlace(segments.status());
+  GLM_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt,
+                       text::EncodeChat(tokenizer, *segments));
+  GLM_RETURN_IF_ERROR(CheckLength(prompt, model, "messages"));
+
+  RequestRun run;
+  text::ChatOutputOptions output;
+  output.starts_inside_thinking = text::EndsInsideThinking(*segments);
+  output.tools = std::move(request.chat.tools);
+  output.parse_tools = request.parse_tools;
+  output.stop = generation.stop;
+  for (uint32_t i = 0; i < generation.n; ++i) {
+    RequestChoice& choice = run.choices.emplace_back();
+    choice.request = ToEngine(generation, i, prompt, model);
+    choice.counts_prompt = i == 0;
+    GLM_ASSIGN_OR_RETURN(
+        choice.request.constraint,
+        ConstraintOf(request, output.starts_inside_thinking, model));
+    GLM_ASSIGN_OR_RETURN(
+        choice.text,
+        MakeChatText(tokenizer, output, request.parallel_tool_calls));
+  }
+  AnswerHead head = HeadOf("chatcmpl-", generation, model);
+  run.on_end = OnEnd(call, head.id, generation.stream);
+  run.exchange = call.exchange;
+  run.engine = model.engine.get();
+  run.format = MakeChatFormat(std::move(head), tokenizer);
+  run.stream = generation.stream;
+  run.include_usage = generation.include_usage;
+  RunRequest(std::move(run));
+  return absl::OkStatus();
+}
+
+absl::Status OpenAiApi::Completion(const Call& call) {
+  const ServedModel& model = *call.model;
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  GLM_ASSIGN_OR_RETURN(const ordered_json body,
+                       ParseBody(call.exchange->request().body));
+  GLM_ASSIGN_OR_RETURN(CompletionRequest request,
+                       ParseCompletionRequest(body, model.sampling));
+  const GenerationRequest& generation = request.generation;
+  GLM_RETURN_IF_ERROR(CheckModel(generation.model, model));
+
+  RequestRun run;
+  for (Prompt& prompt : request.prompts) {
+    std::vector<int32_t> ids;
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      // Whoever sends a bare prompt writes its structure.
+      GLM_ASSIGN_OR_RETURN(
+          ids, tokenizer.Encode(*text, {.parse_added_tokens = true}));
+    } else {
+      ids = std::get<std::vector<int32_t>>(std::move(prompt));
+    }
+    GLM_RETURN_IF_ERROR(CheckLength(ids, model, "prompt"));
+    for (uint32_t i = 0; i < generation.n; ++i) {
+      RequestChoice& choice = run.choices.emplace_back();
+      choice.request = ToEngine(generation, i, ids, model);
+      choice.counts_prompt = i == 0;
+      GLM_ASSIGN_OR_RETURN(choice.text,
+                           MakeCompletionText(tokenizer, generation.stop));
+    }
+  }
+  AnswerHead head = HeadOf("cmpl-", generation, model);
+  run.on_end = OnEnd(call, head.id, generation.stream);
+  run.exchange = call.exchange;
+  run.engine = model.engine.get();
+  run.format = MakeCompletionFormat(std::move(head), tokenizer,
+                                    static_cast<uint32_t>(run.choices.size()));
+  run.stream = generation.stream;
+  run.include_usage = generation.include_usage;
+  RunRequest(std::move(run));
+  return absl::OkStatus();
+}
+
+// {"prompt": text} or {"messages": [...], "tools": [...]}.
+absl::Status OpenAiApi::Tokenize(const Call& call) {
+  const ServedModel& model = *call.model;
+  GLM_ASSIGN_OR_RETURN(const ordered_json body,
+                       ParseBody(call.exchange->request().body));
+  GLM_ASSIGN_OR_RETURN(const RequestFields fields, RequestFields::Of(body, ""));
+  std::vector<int32_t> ids;
+  if (fields.Find("messages") != nullptr) {
+    GLM_ASSIGN_OR_RETURN(const text::ChatRequest chat,
+                         ParseConversation(fields));
+    const auto segments = text::RenderChat(chat);
+    if (!segments.ok()) return WithPlace(segments.status());
+    GLM_ASSIGN_OR_RETURN(ids, text::EncodeChat(*model.tokenizer, *segments));
+  } else {
+    const char* name = fields.Find("content") ? "content" : "prompt";
+    std::string prompt;
+    bool parse_special = true;
+    GLM_RETURN_IF_ERROR(fields.Need(name).status());
+    GLM_RETURN_IF_ERROR(fields.Read(name, prompt));
+    GLM_RETURN_IF_ERROR(fields.Read("parse_special", parse_special));
+    GLM_ASSIGN_OR_RETURN(
+        ids,
+        model.tokenizer->Encode(prompt, {.parse_added_tokens = parse_special}));
+  }
+  ordered_json json;
+  json["count"] = ids.size();
+  json["max_model_len"] = model.engine->model().max_context;
+  json["tokens"] = std::move(ids);
+  call.exchange->Respond({.body = JsonText(json)});
+  return absl::OkStatus();
+}
+
+// {"tokens": [...]}.
+absl::Status OpenAiApi::Detokenize(const Call& call) {
+  GLM_ASSIGN_OR_RETURN(const ordered_json body,
+                       ParseBody(call.exchange->request().body));
+  GLM_ASSIGN_OR_RETURN(const RequestFields fields, RequestFields::Of(body, ""));
+  GLM_ASSIGN_OR_RETURN(const ordered_json* tokens, fields.Need("tokens"));
+  GLM_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                       ParseIds(*tokens, "tokens"));
+  const text::Tokenizer& tokenizer = *call.model->tokenizer;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= tokenizer.vocab_size()) {
+      return InvalidField(
+          ElementPath("tokens", i),
+          absl::StrCat(ElementPath("tokens", i), " is ", ids[i],
+                       "; ids end at ", tokenizer.vocab_size() - 1));
+    }
+  }
+  ordered_json json;
+  json["prompt"] = text::Decode(tokenizer, ids, {});
+  json["content"] = json["prompt"];
+  call.exchange->Respond({.body = JsonText(json)});
+  return absl::OkStatus();
+}
+
+}  // namespace glm::serve

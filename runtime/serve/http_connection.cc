@@ -1,0 +1,401 @@
+#include "runtime/serve/http_connection.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace glm::serve {
+namespace {
+
+namespace net = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+// Of requests that a client sends before it has the answer to the last one.
+constexpr size_t kMaxPipelined = 64 << 10;
+// What is read and thrown away so that a client that still sends gets to see
+// why it was refused.
+constexpr size_t kMaxLinger = 64 << 20;
+constexpr std::chrono::milliseconds kLingerTimeout{2'000};
+
+HttpRequest RequestOf(const http::request_header<http::fields>& head,
+                      const std::string& peer) {
+  HttpRequest request;
+  request.peer = peer;
+  request.method = std::string(head.method_string());
+  const std::string target(head.target());
+  request.path = target.substr(0, target.find('?'));
+  for (const auto& field : head) {
+    request.headers.emplace_back(
+        absl::AsciiStrToLower(std::string(field.name_string())),
+        std::string(field.value()));
+  }
+  return request;
+}
+
+bool IsJson(std::string_view content_type) {
+  const std::string type = absl::AsciiStrToLower(
+      std::string(content_type.substr(0, content_type.find(';'))));
+  return std::string(absl::StripAsciiWhitespace(type)) == "application/json";
+}
+
+}  // namespace
+
+Connection::Connection(net::ip::tcp::socket socket, ConnectionShared& shared)
+    : socket_(std::move(socket)),
+      shared_(shared),
+      deadline_(shared.io),
+      idle_(shared.io) {
+  error_code ignored;
+  socket_.set_option(net::ip::tcp::no_delay(true), ignored);
+  const auto endpoint = socket_.remote_endpoint(ignored);
+  peer_ = endpoint.address().to_string();
+}
+
+void Connection::Start() { ReadHead(); }
+
+void Connection::Refuse() {
+  request_.peer = peer_;
+  Fail(503, "too many connections");
+}
+
+void Connection::ArmDeadline(std::chrono::milliseconds limit) {
+  const uint64_t number = ++deadline_number_;
+  deadline_.expires_after(limit);
+  deadline_.async_wait([self = shared_from_this(), number](error_code error) {
+    if (!error && number == self->deadline_number_) self->OnDeadline();
+  });
+}
+
+void Connection::OnDeadline() {
+  if (phase_ == Phase::kHead || phase_ == Phase::kBody) {
+    timed_out_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+  } else {
+    Close();
+  }
+}
+
+void Connection::ReadHead() {
+  phase_ = Phase::kHead;
+  timed_out_ = false;
+  request_ = HttpRequest();
+  request_.peer = peer_;
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(options().max_head_bytes));
+  parser_->body_limit(options().max_body_bytes);
+  ArmDeadline(options().head_timeout);
+  http::async_read_header(
+      socket_, buffer_, *parser_,
+      [self = shared_from_this()](error_code error, size_t) {
+        self->OnHead(error);
+      });
+}
+
+void Connection::OnReadError(error_code error) {
+  if (phase_ == Phase::kClosed) return;
+  if (timed_out_) {
+    // A connection that was kept alive for nothing needs no answer.
+    if (phase_ == Phase::kHead && buffer_.size() == 0 && !parser_->got_some()) {
+      return Close();
+    }
+    return Fail(408, phase_ == Phase::kHead
+                         ? "the request's headers did not come in time"
+                         : "the request's body did not come in time");
+  }
+  if (error == http::error::header_limit ||
+      error == http::error::buffer_overflow) {
+    return Fail(431, absl::StrCat("the request's headers are longer than ",
+                                  options().max_head_bytes, " bytes"));
+  }
+  if (error == http::error::body_limit) {
+    return Fail(413, absl::StrCat("the request's body is longer than ",
+                                  options().max_body_bytes, " bytes"));
+  }
+  if (error.category() == make_error_code(http::error::bad_method).category() &&
+      error != http::error::end_of_stream &&
+      error != http::error::partial_message) {
+    return Fail(400, absl::StrCat("this is not HTTP/1.1: ", error.message()));
+  }
+  Close();
+}
+
+void Connection::OnHead(error_code error) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) return OnReadError(error);
+  const auto& head = parser_->get();
+  request_ = RequestOf(head, peer_);
+  const bool has_body =
+      parser_->chunked() || parser_->content_length().value_or(0) > 0;
+  const auto refuse = [&](HttpResponse response) {
+    Answer(std::move(response), !has_body && parser_->keep_alive());
+  };
+  const auto refuse_as = [&](int status, std::string_view message) {
+    refuse(options().error_response(status, message, request_));
+  };
+  if (auto preflight = Preflight()) return refuse(*std::move(preflight));
+  bool known_path = false;
+  route_ = FindRoute(known_path);
+  if (route_ == nullptr) {
+    return known_path
+               ? refuse_as(405,
+                           absl::StrCat(request_.method, " is not allowed for ",
+                                        request_.path))
+               : refuse_as(404, absl::StrCat("there is no ", request_.path));
+  }
+  if (options().check_head) {
+    if (auto refused = options().check_head(request_)) {
+      return refuse(*std::move(refused));
+    }
+  }
+  if (has_body) {
+    if (!IsJson(request_.Header("content-type"))) {
+      return refuse_as(415, "send the header Content-Type: application/json");
+    }
+    if (!request_.Header("content-encoding").empty()) {
+      return refuse_as(415,
+                       "compressed bodies are not supported; send it "
+                       "without Content-Encoding");
+    }
+  }
+  if (!has_body) return Dispatch(*route_);
+  phase_ = Phase::kBody;
+  ArmDeadline(options().body_timeout);
+  if (absl::AsciiStrToLower(std::string(request_.Header("expect"))) !=
+      "100-continue") {
+    return ReadBody();
+  }
+  net::async_write(socket_, net::buffer(kContinue),
+                   [self = shared_from_this()](error_code error, size_t) {
+                     if (self->phase_ == Phase::kClosed) return;
+                     error ? self->OnReadError(error) : self->ReadBody();
+                   });
+}
+
+void Connection::ReadBody() {
+  http::async_read(socket_, buffer_, *parser_,
+                   [self = shared_from_this()](error_code error, size_t) {
+                     self->OnBody(error);
+                   });
+}
+
+void Connection::OnBody(error_code error) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) return OnReadError(error);
+  request_.body = std::move(parser_->get().body());
+  Dispatch(*route_);
+}
+
+const HttpRoute* Connection::FindRoute(bool& known_path) const {
+  for (const HttpRoute& route : options().routes) {
+    const std::string_view path = route.path;
+    const bool matches = path.ends_with('*')
+                             ? std::string_view(request_.path)
+                                   .starts_with(path.substr(0, path.size() - 1))
+                             : request_.path == path;
+    if (!matches) continue;
+    known_path = true;
+    if (route.method == request_.method ||
+        (route.method == "GET" && request_.method == "HEAD")) {
+      return &route;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<HttpResponse> Connection::Preflight() const {
+  if (request_.method != "OPTIONS" || options().cors_origin.empty()) {
+    return std::nullopt;
+  }
+  HttpResponse response{.status = 204};
+  response.headers = {
+      {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+      {"Access-Control-Allow-Headers", "authorization, content-type"},
+      {"Access-Control-Max-Age", "600"}};
+  return response;
+}
+
+void Connection::Fail(int status, std::string_view message) {
+  Answer(options().error_response(status, message, request_), false);
+}
+
+void Connection::Answer(HttpResponse response, bool keep_alive) {
+  ++deadline_number_;
+  phase_ = Phase::kAnswer;
+  unread_ = !keep_alive;
+  exchange_ = std::make_shared<ConnectionExchange>(
+      *this, request_, true,
+      keep_alive && !stop_when_done_ && !shared_.stopping);
+  exchange_->Respond(std::move(response));
+}
+
+void Connection::Dispatch(const HttpRoute& route) {
+  ++deadline_number_;
+  phase_ = Phase::kAnswer;
+  unread_ = false;
+  const bool keep_alive =
+      parser_->keep_alive() && !stop_when_done_ && !shared_.stopping;
+  auto exchange = std::make_shared<ConnectionExchange>(
+      *this, std::move(request_), parser_->get().version() >= 11, keep_alive);
+  exchange_ = exchange;
+  Watch();
+  const auto handle = [exchange, &route, &options = options()] {
+    try {
+      route.handler(exchange);
+    } catch (const std::exception&) {
+      // Memory, at most: nothing here throws by design.
+      exchange->Respond(
+          options.error_response(500, "internal error", exchange->request()));
+      exchange->EndStream();
+    }
+  };
+  if (!route.on_worker) return handle();
+  if (shared_.waiting_for_worker >= options().max_waiting_for_worker) {
+    return exchange->Respond(options().error_response(
+        503, "too many requests wait to be read", exchange->request()));
+  }
+  ++shared_.waiting_for_worker;
+  net::post(shared_.workers, [handle, &shared = shared_] {
+    --shared.waiting_for_worker;
+    handle();
+  });
+}
+
+// Whoever waits for an answer and closes the connection is noticed here.
+void Connection::Watch() {
+  if (watching_) return;
+  watching_ = true;
+  socket_.async_wait(net::socket_base::wait_read,
+                     [self = shared_from_this()](error_code error) {
+                       self->watching_ = false;
+                       if (!error) self->OnReadable();
+                     });
+}
+
+void Connection::OnReadable() {
+  if (phase_ != Phase::kAnswer) return;
+  char byte;
+  const ssize_t there =
+      recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (there == 0 && exchange_->ended()) return;  // it may still read
+  if (there == 0 || (there < 0 && errno != EAGAIN && errno != EWOULDBLOCK &&
+                     errno != EINTR)) {
+    return Close();
+  }
+  if (there > 0) {
+    // The next request already. Without room it stays where it is, and so does
+    // the end of the connection behind it.
+    if (buffer_.size() >= kMaxPipelined) return;
+    error_code error;
+    buffer_.commit(socket_.read_some(buffer_.prepare(4096), error));
+    if (error) return Close();
+  }
+  Watch();
+}
+
+void Connection::Post() {
+  net::post(shared_.io, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Flush();
+  });
+}
+
+void Connection::Flush() {
+  if (phase_ != Phase::kAnswer || write_pending_ || exchange_ == nullptr) {
+    return;
+  }
+  writing_ = exchange_->Take(then_);
+  if (then_ == ConnectionExchange::Then::kCut) return Close();
+  if (writing_.empty()) {
+    if (then_ == ConnectionExchange::Then::kEnd) Finish();
+    return;
+  }
+  write_pending_ = true;
+  ArmDeadline(options().write_timeout);
+  net::async_write(socket_, net::buffer(writing_),
+                   [self = shared_from_this()](error_code error, size_t bytes) {
+                     self->OnWritten(error, bytes);
+                   });
+}
+
+void Connection::OnWritten(error_code error, size_t bytes) {
+  write_pending_ = false;
+  ++deadline_number_;
+  if (phase_ == Phase::kClosed) return;
+  if (error) return Close();
+  written_ += bytes;
+  exchange_->Wrote(bytes);
+  if (then_ == ConnectionExchange::Then::kEnd) return Finish();
+  ArmIdle();
+  Flush();
+}
+
+void Connection::ArmIdle() {
+  idle_written_ = written_;
+  idle_.expires_after(options().idle_interval);
+  idle_.async_wait([self = shared_from_this()](error_code error) {
+    if (error || self->phase_ != Phase::kAnswer) return;
+    if (self->written_ != self->idle_written_ || self->write_pending_) return;
+    self->exchange_->WriteIdle();
+  });
+}
+
+void Connection::Finish() {
+  const bool keep_alive =
+      exchange_->keep_alive() && !stop_when_done_ && !shared_.stopping;
+  exchange_->Detach(/*aborted=*/false);
+  exchange_.reset();
+  idle_.cancel();
+  if (keep_alive) return ReadHead();
+  unread_ ? Linger() : Close();
+}
+
+void Connection::Linger() {
+  if (phase_ != Phase::kLinger) {
+    phase_ = Phase::kLinger;
+    error_code ignored;
+    socket_.shutdown(net::socket_base::shutdown_send, ignored);
+    ArmDeadline(kLingerTimeout);
+    buffer_.clear();
+  }
+  socket_.async_read_some(
+      buffer_.prepare(64 << 10),
+      [self = shared_from_this()](error_code error, size_t bytes) {
+        self->lingered_ += bytes;
+        if (self->phase_ != Phase::kLinger) return;
+        if (error || self->lingered_ > kMaxLinger) return self->Close();
+        self->Linger();
+      });
+}
+
+void Connection::StopWhenDone() {
+  stop_when_done_ = true;
+  if (exchange_ == nullptr) return Close();
+  exchange_->CloseAfter();
+}
+
+void Connection::Close() {
+  if (phase_ == Phase::kClosed) return;
+  phase_ = Phase::kClosed;
+  const auto self = shared_from_this();
+  ++deadline_number_;
+  deadline_.cancel();
+  idle_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+  if (exchange_ != nullptr) {
+    exchange_->Detach(/*aborted=*/true);
+    exchange_.reset();
+  }
+  shared_.on_close(this);
+}
+
+}  // namespace glm::serve

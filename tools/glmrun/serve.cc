@@ -1,0 +1,280 @@
+// glmrun serve: OpenAI's API over HTTP.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/engine/batch_engine.h"
+#include "runtime/executor/paged_experts.h"
+#include "runtime/grammar/json_grammar.h"
+#include "runtime/serve/openai_api.h"
+#include "tools/glmrun/command.h"
+#include "tools/glmrun/serve_options.h"
+#include "tools/glmrun/session.h"
+#include "tools/glmrun/terminal.h"
+
+namespace glm::tools {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSignalPoll{20};
+// For answers that were just cut to reach their clients.
+constexpr milliseconds kFlush{500};
+
+// What the model is served with; lives from the load to the exit.
+struct Loaded {
+  std::unique_ptr<Session> session;
+  std::shared_ptr<Engine> engine;
+};
+
+void WriteLine(const std::string& line) {
+  // One call a line: lines of several threads do not mix.
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+absl::StatusOr<std::shared_ptr<Engine>> MakeEngine(
+    StepRunner& runner, const ServeOptions& options) {
+  BatchEngineOptions batch;
+  batch.queue_limit = options.queue;
+  batch.cache_bytes = options.cache_memory;
+  GLM_ASSIGN_OR_RETURN(std::unique_ptr<BatchEngine> engine,
+                       BatchEngine::Create(runner, batch));
+  return std::shared_ptr<Engine>(std::move(engine));
+}
+
+// Grammars of schemas; the vocabulary's tree is made once.
+serve::JsonConstraintMaker JsonConstraints(const text::Tokenizer& tokenizer) {
+  return [vocabulary = grammar::GrammarVocabulary::Create(tokenizer)](
+             const nlohmann::ordered_json* schema,
+             grammar::JsonConstraintOptions options)
+             -> absl::StatusOr<std::shared_ptr<TokenConstraint>> {
+    std::shared_ptr<const grammar::JsonGrammar> grammar;
+    if (schema == nullptr) {
+      grammar = grammar::JsonGrammar::AnyObject();
+    } else {
+      GLM_ASSIGN_OR_RETURN(grammar, grammar::JsonGrammar::FromSchema(*schema));
+    }
+    return grammar::MakeJsonConstraint(std::move(grammar), vocabulary,
+                                       std::move(options));
+  };
+}
+
+// Of the plan's model and sizes: another plan answers otherwise.
+std::string Fingerprint(const Session& session) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x100000001b3;
+  };
+  for (const char c : session.executor->model().name) {
+    add(static_cast<unsigned char>(c));
+  }
+  for (const EntryInfo& entry : session.executor->entries()) {
+    add(entry.launches);
+    add(entry.weight_bytes);
+    add(entry.flops);
+  }
+  return absl::StrCat("fp_", absl::Hex(hash, absl::kZeroPad16));
+}
+
+absl::StatusOr<std::shared_ptr<const serve::ServedModel>> Load(
+    const ServeOptions& options, const Interrupts& interrupts, Loaded& loaded) {
+  SessionOptions session = options.session;
+  session.slots = options.parallel;
+  GLM_ASSIGN_OR_RETURN(loaded.session, Session::Open(session, interrupts));
+  Session& open = *loaded.session;
+  GLM_RETURN_IF_ERROR(open.NeedTokenizer());
+  GLM_ASSIGN_OR_RETURN(loaded.engine, MakeEngine(*open.executor, options));
+  const GenerateOptions generation = open.Generation({});
+  auto model = std::make_shared<serve::ServedModel>();
+  model->engine = loaded.engine;
+  // The session outlives the API.
+  model->tokenizer = {std::shared_ptr<void>(), open.tokenizer.get()};
+  model->name = options.served_name.empty() ? open.executor->model().name
+                                            : options.served_name;
+  model->fingerprint = Fingerprint(open);
+  model->created = std::time(nullptr);
+  model->sampling = generation.sampling;
+  model->stop_ids = generation.stop_ids;
+  model->json = JsonConstraints(*open.tokenizer);
+  return model;
+}
+
+// The sizes of the tiers, which do not change while the model is there.
+std::vector<serve::TierBytes> TiersOf(const Session& session) {
+  uint64_t device = 0, host = 0, file = 0;
+  for (const PagedExperts* experts : session.executor->paging()) {
+    const ExpertBudget& budget = experts->budget();
+    device += budget.SlotBytes();
+    host += budget.PinnedBytes() + budget.mapped_rows * budget.row_bytes;
+    file += budget.file_rows * budget.row_bytes;
+  }
+  if (device == 0) return {};
+  return {{"device", device}, {"host", host}, {"file", file}};
+}
+
+class ServeCommand {
+ public:
+  explicit ServeCommand(const ServeOptions& options) : options_(options) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status Start();
+  void LoadModel();
+  void Drain();
+
+  const ServeOptions options_;
+  Interrupts interrupts_;
+  Loaded loaded_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool load_ended_ = false;
+  absl::Status load_status_;
+  std::vector<serve::TierBytes> tiers_;
+  std::unique_ptr<serve::OpenAiApi> api_;
+  std::unique_ptr<serve::HttpServer> server_;
+};
+
+absl::Status ServeCommand::Start() {
+  serve::OpenAiApiOptions api;
+  GLM_ASSIGN_OR_RETURN(api.api_keys, ApiKeys(options_));
+  const auto format = options_.log_format == "json" ? serve::LogFormat::kJson
+                                                    : serve::LogFormat::kText;
+  api.log = [format](const serve::RequestLogEntry& entry) {
+    WriteLine(serve::LogLine(entry, format, std::chrono::system_clock::now()));
+  };
+  api.tiers = [this] {
+    const std::lock_guard lock(mutex_);
+    return tiers_;
+  };
+  const bool open = api.api_keys.empty() && options_.host != "127.0.0.1" &&
+                    options_.host != "::1";
+  api_ = std::make_unique<serve::OpenAiApi>(std::move(api));
+  serve::HttpServerOptions http;
+  http.host = options_.host;
+  http.port = options_.port;
+  http.cors_origin = options_.cors_origin;
+  api_->Configure(http);
+  GLM_ASSIGN_OR_RETURN(server_, serve::HttpServer::Start(std::move(http)));
+  WriteLine(absl::StrCat("listening at http://", options_.host, ":",
+                         server_->port(), ", loading ",
+                         options_.session.plan_path));
+  if (open) {
+    WriteLine(
+        "warning: whoever reaches this machine can use the model; see "
+        "--api-key-file");
+  }
+  return absl::OkStatus();
+}
+
+void ServeCommand::LoadModel() {
+  const auto begin = std::chrono::steady_clock::now();
+  auto model = Load(options_, interrupts_, loaded_);
+  if (model.ok()) {
+    const std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - begin;
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1f", seconds.count());
+    WriteLine(absl::StrCat("serving '", (*model)->name, "', ",
+                           options_.parallel, " at a time, context ",
+                           loaded_.engine->model().max_context,
+                           " tokens, loaded in ", text, " s"));
+    {
+      const std::lock_guard lock(mutex_);
+      tiers_ = TiersOf(*loaded_.session);
+    }
+    api_->Serve(*std::move(model));
+  } else if (!interrupts_.raised()) {
+    // Clients that ask before the program has ended get to know why.
+    api_->Fail(std::string(model.status().message()));
+  }
+  const std::lock_guard lock(mutex_);
+  load_ended_ = true;
+  load_status_ = model.status();
+  changed_.notify_all();
+}
+
+// Answers have until the deadline, then are cut with an error.
+void ServeCommand::Drain() {
+  const auto limit = std::chrono::duration_cast<milliseconds>(
+      std::chrono::duration<double>(options_.drain_seconds));
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  api_->Drain();
+  bool loaded = false;
+  {
+    std::unique_lock lock(mutex_);
+    loaded =
+        changed_.wait_until(lock, deadline, [this] { return load_ended_; });
+  }
+  if (!loaded) {
+    // Nothing was promised yet, and what is under way may take minutes.
+    WriteLine("the load did not end in time; leaving");
+    std::_Exit(0);
+  }
+  if (loaded_.engine != nullptr) {
+    const auto left = std::max(
+        milliseconds(0), std::chrono::duration_cast<milliseconds>(
+                             deadline - std::chrono::steady_clock::now()));
+    loaded_.engine->Drain(absl::FromChrono(left));
+  }
+  server_->Stop(kFlush);
+}
+
+absl::Status ServeCommand::Run() {
+  GLM_RETURN_IF_ERROR(Start());
+  std::thread loader([this] { LoadModel(); });
+  absl::Status status;
+  while (!interrupts_.raised()) {
+    std::unique_lock lock(mutex_);
+    if (load_ended_ && !load_status_.ok()) {
+      status = load_status_;
+      break;
+    }
+    changed_.wait_for(lock, kSignalPoll);
+  }
+  if (status.ok()) WriteLine("draining; a second signal leaves at once");
+  Drain();
+  loader.join();
+  // In this order: requests end at the API, the engine uses the session.
+  loaded_.engine.reset();
+  server_.reset();
+  api_.reset();
+  return status;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, Run& run) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Serve the model through OpenAI's HTTP API");
+  command->footer(
+      "Answers at /v1/chat/completions, /v1/completions, /v1/models, "
+      "/tokenize,\n"
+      "/detokenize, /health, /ready and /metrics (docs/serving.md). SIGTERM "
+      "and\n"
+      "Ctrl-C let answers end for --drain-seconds and exit with 0; the second\n"
+      "signal leaves at once.\n"
+      "\n"
+      "Examples:\n"
+      "  glmrun serve model.glmplan\n"
+      "  glmrun serve model.glmplan --host 0.0.0.0 --api-key-file keys.txt\n");
+  AddServeOptions(*command, *options);
+  command->callback([options, &run] {
+    run = [options] { return ServeCommand(*options).Run(); };
+  });
+}
+
+}  // namespace glm::tools
