@@ -218,7 +218,7 @@ void Batch::RunOnHost(Step step) {
     if (token.ok()) {
       GiveToken(r, *std::move(token));
     } else {
-      FailStep(std::span(&step.rows[i], 1), token.status());
+      Fail(r, token.status());  // of this request alone
     }
   }
 }

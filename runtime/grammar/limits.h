@@ -20,6 +20,7 @@ inline constexpr size_t kMaxVisits = 200'000;
 
 // Of the automaton, and of one pattern before and after it meets others.
 inline constexpr size_t kMaxAutomatonStates = 200'000;
+inline constexpr size_t kMaxPatternBytes = 4'096;
 inline constexpr size_t kMaxPatternNodes = 20'000;
 inline constexpr size_t kMaxPatternStates = 20'000;
 inline constexpr size_t kMaxPatternEdges = 100'000;

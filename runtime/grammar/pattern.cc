@@ -30,6 +30,12 @@ class Parser {
   explicit Parser(std::string_view pattern) : pattern_(pattern) {}
 
   absl::StatusOr<CodePointSet> Parse() {
+    // Counted repetitions read their text once for each copy.
+    if (pattern_.size() > kMaxPatternBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the pattern has ", pattern_.size(), " bytes, at most ",
+                       kMaxPatternBytes, " are taken"));
+    }
     if (text::ValidUtf8Prefix(pattern_) != pattern_.size()) {
       return Bad("is not valid UTF-8");
     }

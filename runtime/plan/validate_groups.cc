@@ -151,6 +151,12 @@ absl::Status ValidatePhases(const Place& at, const Plan& plan,
                      {chain.phase(), chain.phase() + SlackOf(group, c), c});
   }
   std::multimap<uint32_t, Where> states;  // users
+  // Launches that read rows of experts, and those that may move them.
+  std::vector<uint32_t> readers, movers;
+  const auto reads_rows = [&](const Launch& launch) {
+    return Text(plan.kernels()->Get(launch.kernel())->op()) ==
+           "paged_expert_linear";
+  };
   for (uint32_t i = 0; i < of_launch.size(); ++i) {
     const Where& here = of_launch[i];
     const auto beside = [&](const Where& other) {
@@ -158,6 +164,26 @@ absl::Status ValidatePhases(const Place& at, const Plan& plan,
              other.chain != here.chain;
     };
     const Launch& launch = *entry.launches()->Get(group.first() + i);
+    const bool reads = reads_rows(launch);
+    const bool moves =
+        std::any_of(launch.args()->begin(), launch.args()->end(),
+                    [](const Arg* a) { return a->kind() == ArgKind::PAGER; });
+    if (reads || moves) {
+      for (const uint32_t other : reads ? movers : readers) {
+        const Launch& mover =
+            *entry.launches()->Get(group.first() + (reads ? other : i));
+        // The copies of its own rows it waits for by itself.
+        const bool own = reads &&
+                         mover.args()->Get(SizeOf(mover.args()) - 1)->index() ==
+                             launch.args()->Get(7)->index() &&
+                         Awaits(plan, launch, 7, mover);
+        if (!own && beside(of_launch[other])) {
+          return at.Bad("chains ", of_launch[other].chain, " and ", here.chain,
+                        " of one phase read rows of experts and move them");
+        }
+      }
+      (reads ? readers : movers).push_back(i);
+    }
     for (uint32_t number = 0; number < SizeOf(launch.args()); ++number) {
       const Arg* arg = launch.args()->Get(number);
       const bool pager = arg->kind() == ArgKind::PAGER;
@@ -175,10 +201,16 @@ absl::Status ValidatePhases(const Place& at, const Plan& plan,
         const auto [begin, end] = writers.equal_range(index);
         for (auto writer = begin; writer != end; ++writer) {
           const uint32_t other = writer->second - group.first();
-          if (writer->second < group.first() || other >= of_launch.size() ||
-              !beside(of_launch[other])) {
+          if (writer->second < group.first() || other >= of_launch.size()) {
             continue;
           }
+          if (of_launch[other].chain == here.chain &&
+              Awaits(plan, launch, number,
+                     *entry.launches()->Get(writer->second))) {
+            return at.Bad("chain ", here.chain, " waits for the counts of ",
+                          "blocks that may begin after its own");
+          }
+          if (!beside(of_launch[other])) continue;
           if (of_launch[other].begin < here.begin &&
               Awaits(plan, launch, number,
                      *entry.launches()->Get(writer->second))) {

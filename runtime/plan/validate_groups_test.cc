@@ -113,6 +113,38 @@ TEST(GroupValidatorSampleTest, ProductsAtOnceWithTheirCopies) {
               HasSubstr("touches buffer arrivals0"));
 }
 
+// A block would wait for blocks of its own chain.
+TEST(GroupValidatorSampleTest, ProductsInTheChainOfTheirCopies) {
+  PlanT plan = plan::MakeOpsPlan();
+  Decode(plan).groups.push_back(std::make_unique<GroupT>());
+  GroupT& group = *Decode(plan).groups.back();
+  group.first = 22;
+  group.chains = {Chain(2, 0, 1, 2)};
+  group.kernel = static_cast<uint32_t>(plan.kernels.size());
+  plan.kernels.push_back(std::make_unique<KernelT>());
+  plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
+  plan.kernels.back()->op = "group";
+  plan.kernels.back()->threads = 256;
+  EXPECT_THAT(std::string(Validate(plan).message()),
+              HasSubstr("waits for the counts of blocks"));
+}
+
+// Rows that one chain reads may be another's victims.
+TEST(GroupValidatorSampleTest, ProductsBesideTheNextAccess) {
+  PlanT plan = plan::MakeOpsPlan();
+  Decode(plan).groups.push_back(std::make_unique<GroupT>());
+  GroupT& group = *Decode(plan).groups.back();
+  group.first = 23;
+  group.chains = {Chain(1, 0, 1, 2), Chain(1, 0, 1, 1)};
+  group.kernel = static_cast<uint32_t>(plan.kernels.size());
+  plan.kernels.push_back(std::make_unique<KernelT>());
+  plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
+  plan.kernels.back()->op = "group";
+  plan.kernels.back()->threads = 256;
+  EXPECT_THAT(std::string(Validate(plan).message()),
+              HasSubstr("read rows of experts and move them"));
+}
+
 // Of the launches 6 (12 x 2 places, or 5 experts), 7 (3 parts), 8 (12 rows).
 const Case kCases[] = {
     {"first_beyond", [](PlanT& p) { Group(p).first = 29; },

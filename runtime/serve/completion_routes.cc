@@ -95,6 +95,11 @@ absl::StatusOr<std::shared_ptr<TokenConstraint>> ConstraintOf(
     return UnsupportedField("response_format",
                             "response_format: this server gives text alone");
   }
+  if (request.generation.ignore_eos) {
+    return InvalidField("ignore_eos",
+                        "ignore_eos with response_format: the answer ends with "
+                        "its JSON; leave one of them out");
+  }
   const text::Tokenizer& tokenizer = *model.tokenizer;
   grammar::JsonConstraintOptions options;
   options.stop_ids = model.stop_ids;

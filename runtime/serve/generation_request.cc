@@ -1,5 +1,6 @@
 #include "runtime/serve/generation_request.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -16,12 +17,27 @@ using nlohmann::ordered_json;
 // Fields that would change the answer and are not implemented, except where
 // they say what happens anyway.
 absl::Status RefuseUnsupported(const RequestFields& fields) {
-  for (const char* name :
-       {"logit_bias", "functions", "function_call", "audio",
-        "web_search_options", "suffix", "echo", "use_beam_search", "min_p",
-        "min_tokens", "bad_words", "allowed_token_ids", "guided_json",
-        "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
-        "prompt_logprobs"}) {
+  for (const char* name : {"logit_bias",
+                           "functions",
+                           "function_call",
+                           "audio",
+                           "web_search_options",
+                           "suffix",
+                           "echo",
+                           "use_beam_search",
+                           "min_p",
+                           "typical_p",
+                           "grammar",
+                           "stop_token_ids",
+                           "min_tokens",
+                           "bad_words",
+                           "allowed_token_ids",
+                           "guided_json",
+                           "guided_regex",
+                           "guided_choice",
+                           "guided_grammar",
+                           "structured_outputs",
+                           "prompt_logprobs"}) {
     const ordered_json* value = fields.Find(name);
     const bool harmless =
         value == nullptr || *value == false ||
@@ -71,7 +87,8 @@ absl::Status ParseStops(const RequestFields& fields,
 
 absl::Status ParseSampling(const RequestFields& fields, SamplerOptions& out) {
   GLM_RETURN_IF_ERROR(fields.Read("temperature", 0, 2, out.temperature));
-  GLM_RETURN_IF_ERROR(fields.Read("top_p", 1e-6, 1, out.top_p));
+  GLM_RETURN_IF_ERROR(fields.Read("top_p", 0, 1, out.top_p));
+  out.top_p = std::max(out.top_p, 1e-6f);  // 0: the likeliest alone
   int64_t top_k = 0;
   GLM_RETURN_IF_ERROR(fields.Read("top_k", -1, 1 << 24, top_k));
   out.top_k = top_k < 0 ? 0 : static_cast<uint32_t>(top_k);

@@ -53,7 +53,8 @@ Connection::Connection(net::ip::tcp::socket socket, ConnectionShared& shared)
     : socket_(std::move(socket)),
       shared_(shared),
       deadline_(shared.io),
-      idle_(shared.io) {
+      idle_(shared.io),
+      buffer_(shared.options.max_head_bytes + 2 * kMaxPipelined) {
   error_code ignored;
   socket_.set_option(net::ip::tcp::no_delay(true), ignored);
   const auto endpoint = socket_.remote_endpoint(ignored);
@@ -112,6 +113,9 @@ void Connection::OnReadError(error_code error) {
                          ? "the request's headers did not come in time"
                          : "the request's body did not come in time");
   }
+  if (error == http::error::buffer_overflow && phase_ == Phase::kBody) {
+    return Fail(400, "the extensions of a chunk of the body are too long");
+  }
   if (error == http::error::header_limit ||
       error == http::error::buffer_overflow) {
     return Fail(431, absl::StrCat("the request's headers are longer than ",
@@ -142,6 +146,13 @@ void Connection::OnHead(error_code error) {
   const auto refuse_as = [&](int status, std::string_view message) {
     refuse(options().error_response(status, message, request_));
   };
+  // Where its body ends is not known, so nothing after it can be read.
+  if (head.count(http::field::transfer_encoding) != 0 && !parser_->chunked()) {
+    return Answer(
+        options().error_response(
+            400, "the only transfer encoding taken is chunked", request_),
+        false);
+  }
   if (auto preflight = Preflight()) return refuse(*std::move(preflight));
   bool known_path = false;
   route_ = FindRoute(known_path);
@@ -266,7 +277,7 @@ void Connection::Dispatch(const HttpRoute& route) {
   ++shared_.waiting_for_worker;
   net::post(shared_.workers, [handle, &shared = shared_] {
     --shared.waiting_for_worker;
-    handle();
+    if (!shared.stopping) handle();
   });
 }
 
@@ -292,9 +303,9 @@ void Connection::OnReadable() {
     return Close();
   }
   if (there > 0) {
-    // The next request already. Without room it stays where it is, and so does
-    // the end of the connection behind it.
-    if (buffer_.size() >= kMaxPipelined) return;
+    // The next request already. Behind more than there is room for, the end of
+    // the connection would not be seen.
+    if (buffer_.size() >= kMaxPipelined) return Close();
     error_code error;
     buffer_.commit(socket_.read_some(buffer_.prepare(4096), error));
     if (error) return Close();

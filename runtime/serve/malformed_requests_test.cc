@@ -185,7 +185,7 @@ const Case kCases[] = {
     {kChat, ",\"temperature\": 2.1", "400 temperature invalid_value"},
     {kChat, ",\"temperature\": -0.1", "400 temperature invalid_value"},
     {kChat, ",\"temperature\": \"hot\"", "400 temperature invalid_type"},
-    {kChat, ",\"top_p\": 0", "400 top_p invalid_value"},
+    {kChat, ",\"top_p\": -0.1", "400 top_p invalid_value"},
     {kChat, ",\"top_p\": 1.01", "400 top_p invalid_value"},
     {kChat, ",\"top_k\": -2", "400 top_k invalid_value"},
     {kChat, ",\"presence_penalty\": 3", "400 presence_penalty invalid_value"},

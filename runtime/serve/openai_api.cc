@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/serve/api_error.h"
 #include "runtime/serve/json_text.h"
@@ -131,7 +132,8 @@ std::optional<HttpResponse> OpenAiApi::CheckHead(const HttpRequest& request) {
   }
   std::string_view given = request.Header("authorization");
   constexpr std::string_view kBearer = "Bearer ";
-  const bool bearer = given.starts_with(kBearer);
+  const bool bearer = absl::StartsWithIgnoreCase(
+      {given.data(), given.size()}, {kBearer.data(), kBearer.size()});
   if (bearer) given.remove_prefix(kBearer.size());
   bool known = false;
   for (const std::string& key : options_.api_keys) {

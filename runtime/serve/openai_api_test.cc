@@ -471,6 +471,7 @@ TEST_F(OpenAiApiTest, LogsNumbersAndNoText) {
   Answer("private</think>answer<|user|>");
   Start();
   Chat({{"messages", {{{"role", "user"}, {"content", "confidential"}}}}});
+  ASSERT_TRUE(engine_->WaitIdle());  // its line is written after its answer
   Post("/v1/chat/completions", Body({{"n", 0}}));
   ASSERT_TRUE(engine_->WaitIdle());
   const std::lock_guard lock(log_mutex_);

@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 
 // How far one argument's schema is followed.
 constexpr int kMaxSchemaDepth = 32;
-constexpr int kMaxSchemaVisits = 1000;
+constexpr int kMaxSchemaVisits = 5000;
 
 // Longer names of calls are not names, when any name may be one; nor is what
 // more blanks follow.
@@ -97,13 +97,11 @@ class SchemaReader {
     if (auto properties = schema.find("properties");
         properties != schema.end() && properties->is_object()) {
       for (const auto& [key, property] : properties->items()) {
-        visits_ = 0;
         result_.declared[key] |= Types(property, 0);
       }
     }
     if (auto others = schema.find("additionalProperties");
         others != schema.end()) {
-      visits_ = 0;
       result_.others |= Types(*others, 0);
     }
     ForEachPart(schema,

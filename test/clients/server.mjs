@@ -26,7 +26,7 @@ export class Server {
     const { GLMRUN: program, GLM_PLAN: plan } = process.env;
     assert.ok(program && plan, "GLMRUN and GLM_PLAN name the program and the plan; run run.sh");
     const child = spawn(program, ["serve", plan, "--device", "host", "--port", "0", ...options], {
-      env: { ...process.env, GLM_API_KEY: this.#key },
+      env: { ...process.env, ...(this.#key && { GLM_API_KEY: this.#key }) },
       stdio: ["ignore", "inherit", "pipe"],
     });
     this.#child = child;

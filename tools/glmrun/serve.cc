@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <ctime>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,9 +55,38 @@ absl::StatusOr<std::shared_ptr<Engine>> MakeEngine(
   return std::shared_ptr<Engine>(std::move(engine));
 }
 
-// Grammars of schemas; the vocabulary's tree is made once.
+// The grammars of the schemas asked for last: choices of one request, and
+// requests of one client, share what is found out about them.
+class Grammars {
+ public:
+  absl::StatusOr<std::shared_ptr<const grammar::JsonGrammar>> Of(
+      const nlohmann::ordered_json& schema) {
+    const std::string text = schema.dump();
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [known, made] : kept_) {
+        if (known == text) return made;
+      }
+    }
+    GLM_ASSIGN_OR_RETURN(auto made, grammar::JsonGrammar::FromSchema(schema));
+    const std::lock_guard lock(mutex_);
+    kept_.emplace_front(text, made);
+    if (kept_.size() > kKept) kept_.pop_back();
+    return made;
+  }
+
+ private:
+  static constexpr size_t kKept = 16;
+  std::mutex mutex_;
+  std::deque<
+      std::pair<std::string, std::shared_ptr<const grammar::JsonGrammar>>>
+      kept_;
+};
+
+// The vocabulary's tree is made once.
 serve::JsonConstraintMaker JsonConstraints(const text::Tokenizer& tokenizer) {
-  return [vocabulary = grammar::GrammarVocabulary::Create(tokenizer)](
+  return [vocabulary = grammar::GrammarVocabulary::Create(tokenizer),
+          grammars = std::make_shared<Grammars>()](
              const nlohmann::ordered_json* schema,
              grammar::JsonConstraintOptions options)
              -> absl::StatusOr<std::shared_ptr<TokenConstraint>> {
@@ -64,7 +94,7 @@ serve::JsonConstraintMaker JsonConstraints(const text::Tokenizer& tokenizer) {
     if (schema == nullptr) {
       grammar = grammar::JsonGrammar::AnyObject();
     } else {
-      GLM_ASSIGN_OR_RETURN(grammar, grammar::JsonGrammar::FromSchema(*schema));
+      GLM_ASSIGN_OR_RETURN(grammar, grammars->Of(*schema));
     }
     return grammar::MakeJsonConstraint(std::move(grammar), vocabulary,
                                        std::move(options));

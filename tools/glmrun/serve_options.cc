@@ -64,7 +64,8 @@ void AddServeOptions(CLI::App& command, ServeOptions& options) {
   command
       .add_option("--parallel", options.parallel,
                   "Answers at the same time; each takes memory for a whole "
-                  "context")
+                  "context. A step decodes as many as the plan's largest "
+                  "batch (glmc compile --batch 1,2,4,8)")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
@@ -89,7 +90,7 @@ absl::StatusOr<std::vector<std::string>> ApiKeys(const ServeOptions& options) {
   if (!options.api_key.empty()) {
     GLM_RETURN_IF_ERROR(AddKey(options.api_key, "--api-key", keys));
   }
-  if (const char* key = std::getenv(kKeyVariable); key != nullptr && *key) {
+  if (const char* key = std::getenv(kKeyVariable); key != nullptr) {
     GLM_RETURN_IF_ERROR(AddKey(key, kKeyVariable, keys));
   }
   if (options.api_key_file.empty()) return keys;
