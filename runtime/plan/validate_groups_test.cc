@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/plan/plan_validator.h"
 #include "runtime/plan/test_ops_plan.h"
@@ -84,18 +86,25 @@ TEST(GroupValidatorSampleTest, PagerPhaseByPhase) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-// Of a decode step: find, then products beside the copies that they wait for.
-void Beside(PlanT& plan, Chain copies, Chain products) {
+// A further group, of a decode step.
+void Join(PlanT& plan, uint32_t first, std::vector<Chain> chains,
+          std::vector<uint32_t> slack = {}) {
   Decode(plan).groups.push_back(std::make_unique<GroupT>());
   GroupT& group = *Decode(plan).groups.back();
-  group.first = 21;
-  group.chains = {Chain(1, 0, 1, 1), copies, products};
-  group.slack = {0, products.phase() - copies.phase(), 0};
+  group.first = first;
+  group.chains = std::move(chains);
+  group.slack = std::move(slack);
   group.kernel = static_cast<uint32_t>(plan.kernels.size());
   plan.kernels.push_back(std::make_unique<KernelT>());
   plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
   plan.kernels.back()->op = "group";
   plan.kernels.back()->threads = 256;
+}
+
+// Find, then products beside the copies that they wait for.
+void Beside(PlanT& plan, Chain copies, Chain products) {
+  Join(plan, 21, {Chain(1, 0, 1, 1), copies, products},
+       {0, products.phase() - copies.phase(), 0});
 }
 
 TEST(GroupValidatorSampleTest, ProductsBesideTheirCopies) {
@@ -116,15 +125,7 @@ TEST(GroupValidatorSampleTest, ProductsAtOnceWithTheirCopies) {
 // A block would wait for blocks of its own chain.
 TEST(GroupValidatorSampleTest, ProductsInTheChainOfTheirCopies) {
   PlanT plan = plan::MakeOpsPlan();
-  Decode(plan).groups.push_back(std::make_unique<GroupT>());
-  GroupT& group = *Decode(plan).groups.back();
-  group.first = 22;
-  group.chains = {Chain(2, 0, 1, 2)};
-  group.kernel = static_cast<uint32_t>(plan.kernels.size());
-  plan.kernels.push_back(std::make_unique<KernelT>());
-  plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
-  plan.kernels.back()->op = "group";
-  plan.kernels.back()->threads = 256;
+  Join(plan, 22, {Chain(2, 0, 1, 2)});
   EXPECT_THAT(std::string(Validate(plan).message()),
               HasSubstr("waits for the counts of blocks"));
 }
@@ -132,15 +133,7 @@ TEST(GroupValidatorSampleTest, ProductsInTheChainOfTheirCopies) {
 // Rows that one chain reads may be another's victims.
 TEST(GroupValidatorSampleTest, ProductsBesideTheNextAccess) {
   PlanT plan = plan::MakeOpsPlan();
-  Decode(plan).groups.push_back(std::make_unique<GroupT>());
-  GroupT& group = *Decode(plan).groups.back();
-  group.first = 23;
-  group.chains = {Chain(1, 0, 1, 2), Chain(1, 0, 1, 1)};
-  group.kernel = static_cast<uint32_t>(plan.kernels.size());
-  plan.kernels.push_back(std::make_unique<KernelT>());
-  plan.kernels.back()->name = GroupKernelName(plan, Decode(plan), group);
-  plan.kernels.back()->op = "group";
-  plan.kernels.back()->threads = 256;
+  Join(plan, 23, {Chain(1, 0, 1, 2), Chain(1, 0, 1, 1)});
   EXPECT_THAT(std::string(Validate(plan).message()),
               HasSubstr("read rows of experts and move them"));
 }
