@@ -60,8 +60,9 @@ std::vector<std::string> flagsFor(const CodeTarget &target) {
          "-mcode-object-version=5", "-ffreestanding"});
   } else if (target.name == "sm_90") {
     // Nothing of CUDA; the path and the feature pin the version of PTX, which
-    // would follow the toolkit that a machine happens to have.
-    add({"-x", "cuda", "--cuda-gpu-arch=sm_90", "--cuda-device-only", "-nocudainc",
+    // would follow the toolkit that a machine happens to have. sm_90a: with the
+    // matrix instructions of warpgroups, which no other architecture has.
+    add({"-x", "cuda", "--cuda-gpu-arch=sm_90a", "--cuda-device-only", "-nocudainc",
          "-nocudalib", "--cuda-path=/nonexistent", "--cuda-feature=+ptx80",
          "-ffreestanding", "-S"});
   } else {

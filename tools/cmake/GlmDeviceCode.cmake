@@ -4,7 +4,7 @@
 # compiler/codegen/KernelCompiler.cpp.
 set(GLM_FLAGS_gfx1201 -x hip --offload-arch=gfx1201 --offload-device-only -nogpuinc
     -nogpulib --no-gpu-bundle-output -fuse-cuid=none -mcode-object-version=5)
-set(GLM_FLAGS_sm_90 -x cuda --cuda-gpu-arch=sm_90 --cuda-device-only -nocudainc
+set(GLM_FLAGS_sm_90 -x cuda --cuda-gpu-arch=sm_90a --cuda-device-only -nocudainc
     -nocudalib --cuda-path=/nonexistent --cuda-feature=+ptx80 -S)
 
 function(glm_device_code output target source)

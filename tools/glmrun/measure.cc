@@ -17,17 +17,6 @@ double Seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// Ids that are spread over the vocabulary, the same in each run.
-std::vector<int32_t> MakePrompt(uint32_t count, uint32_t vocab) {
-  std::vector<int32_t> ids;
-  uint32_t state = 1;
-  for (uint32_t i = 0; i < count; ++i) {
-    state = state * 1664525 + 1013904223;
-    ids.push_back(static_cast<int32_t>((state >> 8) % vocab));
-  }
-  return ids;
-}
-
 absl::Status CheckLengths(const MeasureOptions& options,
                           const ModelInfo& model) {
   if (options.context > model.max_context) {
@@ -58,7 +47,8 @@ absl::Status Interrupted() { return absl::CancelledError("interrupted"); }
 // Fills the slots with the prompt; the token sampled after it goes to `next`.
 absl::Status Prefill(ObservableRunner& executor, const MeasureOptions& options,
                      std::vector<int32_t>& next, std::vector<double>& seconds) {
-  const auto prompt = MakePrompt(options.prompt_tokens, executor.model().vocab);
+  const auto prompt =
+      MadeUpPrompt(options.prompt_tokens, executor.model().vocab);
   GenerateOptions generation;
   generation.sampling.temperature = 0;
   generation.max_tokens = 1;
@@ -186,6 +176,16 @@ absl::Status DecodeAhead(ObservableRunner& executor,
 }
 
 }  // namespace
+
+std::vector<int32_t> MadeUpPrompt(uint32_t count, uint32_t vocab) {
+  std::vector<int32_t> ids;
+  uint32_t state = 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    state = state * 1664525 + 1013904223;
+    ids.push_back(static_cast<int32_t>((state >> 8) % vocab));
+  }
+  return ids;
+}
 
 absl::StatusOr<uint32_t> FindDecodeEntry(const ObservableRunner& executor,
                                          uint32_t batch) {

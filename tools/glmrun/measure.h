@@ -50,6 +50,9 @@ struct Measurement {
   std::vector<double> sampling;
 };
 
+// Ids that are spread over the vocabulary, the same in each run.
+std::vector<int32_t> MadeUpPrompt(uint32_t count, uint32_t vocab);
+
 // The entry that decodes one token of `batch` sequences.
 // Errors: kFailedPrecondition naming those that there are.
 absl::StatusOr<uint32_t> FindDecodeEntry(const ObservableRunner& executor,

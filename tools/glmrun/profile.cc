@@ -9,6 +9,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/memory_plan.h"
 #include "runtime/plan/plan_generated.h"
+#include "tools/glmrun/measure.h"
 
 namespace glm::tools {
 namespace {
@@ -40,7 +41,9 @@ absl::StatusOr<std::vector<KernelProfile>> ProfileEntry(
     ObservableRunner& executor, uint32_t entry, uint32_t position,
     uint32_t repeat) {
   const EntryInfo& info = executor.entries()[entry];
-  const std::vector<int32_t> ids(info.tokens, 1);
+  // As those of a prompt: equal tokens would all choose the same experts.
+  const std::vector<int32_t> ids =
+      MadeUpPrompt(info.tokens, executor.model().vocab);
   std::vector<int32_t> rows(info.logit_rows, -1);
   rows[0] = static_cast<int32_t>(info.tokens) - 1;
   const SequenceStep sequence{0, position, info.tokens};

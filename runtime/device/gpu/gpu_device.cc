@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,16 +18,6 @@
 
 namespace glm {
 namespace {
-
-// Whether code for `plan` runs on a `mine`. PTX is assembled by the driver for
-// any device that is not older; other code is for one architecture.
-bool Runs(std::string_view plan, std::string_view mine) {
-  if (!plan.starts_with("sm_")) return plan == mine;
-  const auto number = [](std::string_view architecture) {
-    return std::atoi(std::string(architecture.substr(3)).c_str());
-  };
-  return number(plan) <= number(mine);
-}
 
 class GpuDevice : public Device {
  public:
@@ -59,7 +48,8 @@ class GpuDevice : public Device {
           ", this device knows no such variant; compile again with --target ",
           mine));
     }
-    if (!Runs(target, mine)) {
+    // Also PTX: that of an sm_90 has instructions that no later one knows.
+    if (target != mine) {
       return absl::FailedPreconditionError(
           absl::StrCat("plan was compiled for ", plan, ", this ", gpu_->name(),
                        " is ", mine, "; compile again with --target ", mine));

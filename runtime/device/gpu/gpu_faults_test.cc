@@ -220,7 +220,7 @@ TEST(GpuFaults, CodeForAnotherGenerationIsRefused) {
   for (const auto& [mine, plan, code] :
        {std::tuple{"sm_90", "sm_90", absl::StatusCode::kOk},
         {"sm_80", "sm_90", absl::StatusCode::kFailedPrecondition},
-        {"sm_100", "sm_90", absl::StatusCode::kOk},
+        {"sm_100", "sm_90", absl::StatusCode::kFailedPrecondition},
         {"sm_90", "sm_100", absl::StatusCode::kFailedPrecondition},
         {"sm_90", "gfx1201", absl::StatusCode::kNotFound},
         {"sm_90", "host", absl::StatusCode::kNotFound},

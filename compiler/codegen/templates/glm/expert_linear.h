@@ -4,7 +4,9 @@
 // Grids, any T:
 //   ExpertLinear      ceil(Nout / ExpertWidth), T * top_k, 32 or 64,
 //                     when T * top_k <= E
-//   ExpertLinearTile  ceil(Nout / 128), E          when experts serve many rows
+//   ExpertLinearTile  ceil(Nout / 128), E          when experts serve many
+//   rows,
+//                     kListRows at a time
 //   PagedExpertLinear, PagedExpertLinearTile  the same of paged experts; a
 //   block
 //                     of the first waits for its expert's row
@@ -87,37 +89,32 @@ GLM_FN void PagedExpertLinear(Block& block, const Args& args) {
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot>
 inline constexpr int64_t kExpertLinearTileSums =
-    SumsOfTile(64, K, form == kExpertsDense);
+    kSumsOfTile<kListRows, K, form == kExpertsDense>;
 
 template <int XT, int form, int WT, int OT, int64_t E, int64_t top_k,
           int64_t Nout, int64_t K, int64_t group, int64_t per_slot, class Block>
 GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
-  constexpr int64_t kRows = 64;
+  constexpr int64_t kRows = kListRows;
   const Sequences sequences(args);
   const void* x = args.Pointer(3);
   const int32_t* ids = static_cast<const int32_t*>(args.Pointer(4));
   void* y = args.Pointer(6);
   const int64_t places = args.Integer(2) * top_k;
-  const int64_t expert = block.y;
   const int64_t n0 = block.x * kTileOutputs;
   const int64_t count = OutputsOfTile(Nout, n0);
 
-  // Places without an expert are the work of expert 0's blocks: from E around
-  // to 0, as unsigned numbers.
-  const uint32_t wanted = uint32_t(expert == 0 ? E : expert);
-  const uint32_t span = expert == 0 ? 1u - uint32_t(E) : 1u;
-  EachChosen<kRows>(
+  // Places without an expert are on expert 0's lists.
+  EachListOf<kRows, E>(
       block, ids, places,
-      [&](int32_t id) { return uint32_t(id) - wanted < span; },
-      [&](int64_t place) {
-        return sequences.Valid(uint32_t(place) / uint32_t(top_k));
-      },
-      [&](const int32_t* chosen, int64_t rows) GLM_INLINE {
+      [&](int64_t expert, const int32_t* chosen, int64_t rows) GLM_INLINE {
         const auto row = [&](int64_t r) {
           return per_slot ? chosen[r] : uint32_t(chosen[r]) / uint32_t(top_k);
         };
+        const auto valid = [&](int64_t r) {
+          return sequences.Valid(uint32_t(chosen[r]) / uint32_t(top_k));
+        };
         const auto has = [&](int64_t r) {
-          return expert != 0 || ids[chosen[r]] == 0;
+          return valid(r) && (expert != 0 || ids[chosen[r]] == 0);
         };
         Product<XT, OT, K, kRows, Nout % 2 == 0, true>(
             block, ExpertWeight<form, WT, Nout, K, group>(args, expert), n0,
@@ -125,7 +122,7 @@ GLM_FN void ExpertLinearTile(Block& block, const Args& args) {
             [&](int64_t r) { return At<OT>(y, chosen[r] * Nout + n0); });
         if (expert != 0) return;
         for (int64_t r = 0; r < rows; ++r) {
-          if (has(r)) continue;
+          if (!valid(r) || has(r)) continue;
           Each(block, count, [&](int64_t n) {
             Store<OT>(y, chosen[r] * Nout + n0 + n, 0.0f);
           });

@@ -2,22 +2,32 @@
 // as sm_90_stages.h describes it.
 #pragma once
 
+#include "glm/gpu_gemv.h"
 #include "glm/stage_places.h"
 
 #ifdef __AMDGCN__
 
 namespace glm::kernel {
 
-inline constexpr int64_t kAsideRows = int64_t(1) << 62;  // none
+// Whether parts of a row, or groups of codes, have sums of their own.
+template <int64_t kRows, int64_t K>
+inline constexpr bool kSumsOfParts = K > kColumnsTogether;
+inline constexpr bool kSumsOfCodes = true;
+inline constexpr int kCodeRoom = 38;      // KiB of stages
+inline constexpr int64_t kListRows = 64;  // of an expert at a time
+
+// Products are those of waves.
+template <class Weight>
+inline constexpr bool kOnWarpgroups = false;
 
 // --------------------------------------------------------------- operands
 
-template <bool>
 struct StageTile {
-  static constexpr bool kReadsAhead = false;
   static constexpr int kRounds = 2;
   static constexpr int kSumRows = 8;
   static constexpr int kSumColumns = 1;
+  // Rows of words are 8 banks apart, as half of a wave reads two of them.
+  static constexpr int kCodeStride = int(kTileOutputs) + 8;
   using Rows = Piece;
   using Outputs = Piece;
 
@@ -26,6 +36,7 @@ struct StageTile {
   GLM_FN static int SumRow(int i) { return TileRow(i); }
   GLM_FN static int SumOutput(int i) { return TileColumn(i); }
 
+  GLM_FN static int OutputOfRow(int row) { return row; }
   GLM_FN static Rows LoadRows(const char* stage, int row, int round) {
     return *reinterpret_cast<const Piece*>(
         stage + ChunkPlace(row + PieceRow(0), PieceChunk(round)));
@@ -43,25 +54,30 @@ struct StageTile {
     GLM_UNROLL for (int i = 0; i < 8; ++i) v[i] = at[i * kTileOutputs];
     return v;
   }
-  template <class OfPiece>
-  GLM_FN static Outputs LoadCodes(OfPiece piece, int n, int round) {
-    return piece(n + PieceRow(0), PieceChunk(round));
+  GLM_FN static Outputs LoadWords(const uint32_t* words, int n, int round) {
+    const uint32_t word =
+        words[PieceChunk(round) * kCodeStride + n + PieceRow(0)];
+    Piece v;
+    GLM_UNROLL for (int i = 0; i < 8; ++i) {
+      const float value = float(int32_t(word >> (4 * i) & 15u) - 8);
+      v[i] = uint16_t(__builtin_bit_cast(uint32_t, value) >> 16);
+    }
+    return v;
+  }
+  GLM_FN static Outputs LoadBytes(const int8_t* codes, int n, int round) {
+    const Bytes<8> code = *reinterpret_cast<const Bytes<8>*>(
+        codes + (n + PieceRow(0)) * kStageColumns + PieceChunk(round) * 8);
+    Piece v;
+    GLM_UNROLL for (int i = 0; i < 8; ++i) {
+      v[i] = uint16_t(__builtin_bit_cast(uint32_t, float(code[i])) >> 16);
+    }
+    return v;
   }
   GLM_FN static void Multiply(TileSums& sums, const Rows& a, const Outputs& b) {
     MultiplyTiles(sums, __builtin_bit_cast(TileOperand, a),
                   __builtin_bit_cast(TileOperand, b));
   }
 };
-
-// The values -8 .. 7 of 8 codes of 4 bits, exactly.
-GLM_FN Piece CodePiece(uint32_t word) {
-  Piece v;
-  GLM_UNROLL for (int i = 0; i < 8; ++i) {
-    const float value = float(int32_t(word >> (4 * i) & 15u) - 8);
-    v[i] = uint16_t(__builtin_bit_cast(uint32_t, value) >> 16);
-  }
-  return v;
-}
 
 // ------------------------------------------------------ stages of a product
 

@@ -12,8 +12,9 @@
 
 #ifdef GLM_GPU
 
-#define GLM_SHARED(type, name, count) \
-  alignas(16) static __attribute__((device, shared)) type name[count]
+#define GLM_SHARED_AT(alignment, type, name, count) \
+  alignas(alignment) static __attribute__((device, shared)) type name[count]
+#define GLM_SHARED(type, name, count) GLM_SHARED_AT(16, type, name, count)
 
 namespace glm::kernel {
 

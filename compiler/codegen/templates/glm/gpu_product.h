@@ -11,25 +11,19 @@
 #pragma once
 
 #include "glm/gpu_stages.h"
+#include "glm/sm_90_product.h"
 
 #ifdef GLM_GPU
 
 namespace glm::kernel {
 
-// ------------------------------------------------------------------ results
+// sm_90_product.h's.
+template <int OT, int64_t K, int kRows, bool kEven, int kRoom, class Weight,
+          class Has, class XRow, class YRow>
+GLM_FN void WarpgroupProduct(char* memory, const Weight& weight, int64_t n0,
+                             int64_t count, Has has, XRow x_row, YRow y_row);
 
-template <int OT>
-GLM_FN void StorePair(void* memory, int64_t index, float a, float b) {
-  if constexpr (OT == F32) {
-    *static_cast<Float2*>(At<OT>(memory, index)) = Float2{a, b};
-  } else {
-    uint16_t pair[2];
-    Store<OT>(pair, 0, a);
-    Store<OT>(pair, 1, b);
-    *static_cast<uint32_t*>(At<OT>(memory, index)) =
-        uint32_t(pair[0]) | uint32_t(pair[1]) << 16;
-  }
-}
+// ------------------------------------------------------------------ product
 
 // Row r of the sums of a lane's tile from column n0 of y, `count` of them.
 // kEven: rows of y are even addresses of elements.
@@ -54,8 +48,6 @@ GLM_FN void StoreSums(const TileSums& sums, int r, int n0, int64_t count,
   }
 }
 
-// ------------------------------------------------------------------ product
-
 // At most kRows rows, whole tiles of the waves beside each other, through
 // `memory` of kRoom bytes.
 template <int OT, int64_t K, int kRows, bool kEven, int kRoom, class Weight,
@@ -64,7 +56,7 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
                           int64_t count, Has has, XRow x_row, YRow y_row) {
   using X = StagedRows<kRows, K>;
   using W = StagedWeight<Weight, K>;
-  using Tile = StageTile<W::kGroup != 0>;
+  using Tile = StageTile;
   constexpr int kStage = X::kBytes + W::kBytes;
   static_assert(kSlots<kStage, kRoom> * kStage <= kRoom, "stages fit");
   // Tiles of a wave. Waves beside each other by rows take tiles in turn, so
@@ -83,24 +75,10 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
   __builtin_assume(out0 < int(kTileOutputs));
   TileSums sums[kM][kN] = {};
   TileSums part[kM][kN];
-  // Registers do not hold both of a large tile: its sums lie in memory of the
-  // work-item, which an index that nobody knows keeps them in.
-  constexpr bool kAside = kParts && W::kGroup == 0 && kRows >= kAsideRows;
-  TileSums aside[kAside ? kM * kN : 1];
-  const int first = kAside ? int(Opaque(0)) : 0;
-  // What the next step multiplies, where that is loaded ahead.
-  constexpr bool kAhead = Tile::kReadsAhead && kN > 1;
-  typename Tile::Outputs ahead[kN];
-  const auto load = [&](const char* stage, int round,
-                        typename Tile::Outputs* to) GLM_INLINE {
-    GLM_UNROLL for (int j = 0; j < kN; ++j) {
-      to[j] = W::Load(stage + X::kBytes, out0 + j * 16, round);
-    }
-  };
   // Two neighbouring outputs' f16 a word.
   uint32_t scale[kN][CeilDiv(Tile::kSumColumns, 2)];
 
-  RunStages<X::kCopies + W::kCopies, kStage, kRoom, kSteps, kPartSteps, kAhead>(
+  RunStages<X::kCopies + W::kCopies, kStage, kRoom, kSteps, kPartSteps, false>(
       memory,
       [&](int i, int step) GLM_INLINE {
         if (i < X::kCopies) return x.Copy(i, step);
@@ -108,7 +86,7 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
         copy.to += X::kBytes;
         return copy;
       },
-      [&](const char* stage) GLM_INLINE { load(stage, 0, ahead); },
+      [](const char*) {},
       // 1. The scales that a group will need.
       [&](int group) GLM_INLINE {
         if (out0 >= count) return;
@@ -128,15 +106,12 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
         }
       },
       // 2. The product of 32 columns.
-      [&](const char* stage, const char* after, auto fill) GLM_INLINE {
+      [&](const char* stage, const char*, auto fill) GLM_INLINE {
         if (out0 >= count) return fill();
         GLM_UNROLL for (int round = 0; round < Tile::kRounds; ++round) {
           typename Tile::Outputs b[kN];
-          if constexpr (kAhead) {
-            GLM_UNROLL for (int j = 0; j < kN; ++j) b[j] = ahead[j];
-            load(after, 0, ahead);
-          } else {
-            load(stage, round, b);
+          GLM_UNROLL for (int j = 0; j < kN; ++j) {
+            b[j] = W::Load(stage + X::kBytes, out0 + j * 16, round);
           }
           GLM_UNROLL for (int m = 0; m < kM; ++m) {
             const typename Tile::Rows a =
@@ -151,13 +126,7 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
       // 3. A part's sum joins the result.
       [&](int index) GLM_INLINE {
         if (out0 >= count) return;
-        if constexpr (kAside) {
-          GLM_UNROLL for (int i = 0; i < kM * kN; ++i) {
-            TileSums sum = part[i / kN][i % kN];
-            if (index > 0) sum += aside[first + i];
-            aside[first + i] = sum;
-          }
-        } else if constexpr (kParts) {
+        if constexpr (kParts) {
           GLM_UNROLL for (int m = 0; m < kM; ++m) {
             GLM_UNROLL for (int j = 0; j < kN; ++j) {
               GLM_UNROLL for (int r = 0; r < Tile::kSumRows; ++r) {
@@ -184,8 +153,7 @@ GLM_FN void StagedProduct(char* memory, const Weight& weight, int64_t n0,
       if (!has(row)) continue;
       void* y = y_row(row);
       GLM_UNROLL for (int j = 0; j < kN; ++j) {
-        const TileSums& sum = kAside ? aside[first + m * kN + j] : sums[m][j];
-        StoreSums<Tile, OT, kEven>(sum, r, out0 + j * 16, count, y);
+        StoreSums<Tile, OT, kEven>(sums[m][j], r, out0 + j * 16, count, y);
       }
     }
   }
@@ -287,14 +255,17 @@ template <int64_t K>
 inline constexpr bool kContiguous<DenseWeight<BF16, K, 1>, K> = true;
 
 // Shared memory of the stages: all that a kernel may have where a tile of 128
-// rows leaves two stages only.
-template <int kRows>
-inline constexpr int kStageRoom = kRows == 128 ? 48 * 1024 : 38 * 1024;
+// rows leaves few; products of codes share it with the lists of their rows.
+template <int kRows, bool kCodes>
+inline constexpr int kStageRoom = (kCodes         ? kCodeRoom
+                                   : kRows == 128 ? 48
+                                                  : 38) *
+                                  1024;
 
 // The stages of all products of a kernel that need as much.
 template <int kBytes>
 GLM_FN char* Stages() {
-  GLM_SHARED(char, stages, kBytes);
+  GLM_SHARED_AT(kStageAlignment, char, stages, kBytes);
   return stages;
 }
 
@@ -312,21 +283,32 @@ GLM_FN void AlignedProduct(const Weight& weight, int64_t n0, int64_t count,
     using W = StagedWeight<Weight, K>;
     constexpr int kMost = kRows < 32 ? 32 : kRows;
     constexpr int kStage = StagedRows<kMost, K>::kBytes + W::kBytes;
-    constexpr int kRoom = kSlots<kStage, kStageRoom<kRows>> * kStage;
+    constexpr int kRoom =
+        kSlots<kStage, kStageRoom<kRows, W::kGroup != 0>> * kStage;
     char* stages = Stages<kRoom>();
     const auto product = [&]<int kSome>(Rows<kSome>) GLM_INLINE {
-      StagedProduct<OT, K, kSome, kEven, kRoom>(stages, weight, n0, count,
-                                                exists, x_row, y_row);
+      if constexpr (kOnWarpgroups<Weight>) {
+        WarpgroupProduct<OT, K, kSome, kEven, kRoom>(stages, weight, n0, count,
+                                                     exists, x_row, y_row);
+      } else {
+        StagedProduct<OT, K, kSome, kEven, kRoom>(stages, weight, n0, count,
+                                                  exists, x_row, y_row);
+      }
     };
-    // Tiles of 64 rows are those of lists, most of which end in one of fewer.
+    // Tiles of at most 64 rows, and of codes, are those of lists, most of which
+    // end in one of fewer.
     constexpr int kLeast =
-        kMost == 64 ? 16 * StageTile<W::kGroup != 0>::RowWaves(64) : kMost;
+        kOnWarpgroups<Weight> && (kMost == 64 || W::kGroup != 0) ? 16
+        : kMost == 64 ? 16 * StageTile::RowWaves(64)
+                      : kMost;
     if (kLeast < 32 && rows <= 16) {
       product(Rows < kLeast<32 ? 16 : kMost>{});
     } else if (kLeast <= 32 && rows <= 32) {
       product(Rows<kLeast <= 32 ? 32 : kMost>{});
     } else if (kLeast < 32 && rows <= 48) {
       product(Rows < kLeast<32 ? 48 : kMost>{});
+    } else if (kLeast < 32 && kMost > 64 && rows <= 64) {
+      product(Rows < kLeast<32 ? 64 : kMost>{});
     } else {
       product(Rows<kMost>{});
     }

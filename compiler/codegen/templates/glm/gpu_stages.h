@@ -20,6 +20,20 @@ GLM_FN float Half(uint32_t word, int high) {
   return float(__builtin_bit_cast(_Float16, uint16_t(word >> (16 * high))));
 }
 
+// Two neighbouring elements.
+template <int OT>
+GLM_FN void StorePair(void* memory, int64_t index, float a, float b) {
+  if constexpr (OT == F32) {
+    *static_cast<Float2*>(At<OT>(memory, index)) = Float2{a, b};
+  } else {
+    uint16_t pair[2];
+    Store<OT>(pair, 0, a);
+    Store<OT>(pair, 1, b);
+    *static_cast<uint32_t*>(At<OT>(memory, index)) =
+        uint32_t(pair[0]) | uint32_t(pair[1]) << 16;
+  }
+}
+
 // ------------------------------------------------------- operands in a stage
 //
 //   kBytes              of a stage
@@ -29,7 +43,8 @@ GLM_FN float Half(uint32_t word, int high) {
 //   Scales(weight, n0, n, count, group)   scales of output n0 + n and, where a
 //                       lane has both, of its neighbour; any from n = count on
 
-// `rows` of K bf16. has(r): row r exists; row(r): its address.
+// `rows` of K bf16. has(r): row r exists; row(r): its address; of_place(p): the
+// row in place p.
 template <int kRows, int64_t K>
 struct StagedRows {
   static constexpr int kBytes = kRows * 64;
@@ -39,9 +54,11 @@ struct StagedRows {
   bool inside[kCopies];
 
   template <class Has, class Row>
-  GLM_FN StagedRows(Has has, Row row) {
+  GLM_FN StagedRows(
+      Has has, Row row,
+      int (*of_place)(int) = [](int place) { return place; }) {
     GLM_UNROLL for (int i = 0; i < kCopies; ++i) {
-      const int r = Index(i) / 4 % kRows;
+      const int r = of_place(Index(i) / 4 % kRows);
       inside[i] = has(r);
       from[i] =
           static_cast<const char*>(row(inside[i] ? r : 0)) + Index(i) % 4 * 16;
@@ -75,9 +92,10 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K>
                                     [&](int n) {
                                       return glm::kernel::At<BF16>(
                                           weight.data, (n0 + n) * RS);
-                                    }) {}
+                                    },
+                                    StageTile::OutputOfRow) {}
   GLM_FN static auto Load(const char* stage, int n, int round) {
-    return StageTile<false>::LoadOutputs(stage, n, round);
+    return StageTile::LoadOutputs(stage, n, round);
   }
 };
 
@@ -102,11 +120,11 @@ struct StagedWeight<DenseWeight<BF16, RS, CS>, K> {
     const int k = Thread() / 16 + i * (kThreads / 16);
     const int64_t skipped = int64_t(step) * kStageColumns;
     return {from + (skipped + k - Thread() / 16) * CS * 2,
-            StageTile<false>::ColumnPlace(k, Thread() % 16), true,
+            StageTile::ColumnPlace(k, Thread() % 16), true,
             inside && (K % kStageColumns == 0 || skipped + k < K)};
   }
   GLM_FN static auto Load(const char* stage, int n, int round) {
-    return StageTile<false>::LoadColumns(stage, n, round);
+    return StageTile::LoadColumns(stage, n, round);
   }
 };
 
@@ -115,8 +133,8 @@ struct StagedWeight<Gptq4Weight<N, Columns, G>, K> {
   static constexpr bool kFits =
       N % 4 == 0 && K % 8 == 0 && G % kStageColumns == 0;
   static constexpr int64_t kGroup = G;
-  // Rows of words are 8 banks apart, as a quarter of a wave reads them.
-  static constexpr int kStride = kTileOutputs + 8;
+  static constexpr uint32_t kBias = 0x43084308u;  // 128 + 8, twice
+  static constexpr int kStride = StageTile::kCodeStride;
   static constexpr int kBytes = kStageColumns / 8 * kStride * 4;
   static constexpr int kCopies = 1;
   static constexpr int kFours = kTileOutputs / 4;  // copies of a row
@@ -135,24 +153,13 @@ struct StagedWeight<Gptq4Weight<N, Columns, G>, K> {
     return {from + word * N, (row * kStride + Thread() % kFours * 4) * 4,
             row < 4, inside && (K % kStageColumns == 0 || word + row < K / 8)};
   }
-  GLM_FN static auto Load(const char* stage, int n0, int round) {
-    return StageTile<true>::LoadCodes(
-        [&](int n, int chunk) GLM_INLINE {
-          const uint32_t* words = reinterpret_cast<const uint32_t*>(stage);
-          if constexpr (StageTile<true>::kSumColumns == 1) {
-            return CodePiece(words[chunk * kStride + n]);
-          } else {  // two neighbours are one load
-            typedef uint32_t Words2 __attribute__((ext_vector_type(2)));
-            return CodePiece((*reinterpret_cast<const Words2*>(
-                words + chunk * kStride + n / 2 * 2))[n % 2]);
-          }
-        },
-        n0, round);
+  GLM_FN static auto Load(const char* stage, int n, int round) {
+    return StageTile::LoadWords(reinterpret_cast<const uint32_t*>(stage), n,
+                                round);
   }
   GLM_FN static uint32_t Scales(const Gptq4Weight<N, Columns, G>& weight,
                                 int64_t n0, int n, int count, int64_t group) {
-    constexpr int kTogether =
-        StageTile<true>::kSumColumns > 1 ? 2 : 1;  // N is even
+    constexpr int kTogether = StageTile::kSumColumns > 1 ? 2 : 1;  // N is even
     const void* at = glm::kernel::At<F16>(
         weight.scales, group * N + n0 + Least(n, count - kTogether));
     if constexpr (kTogether == 2) return *static_cast<const uint32_t*>(at);
@@ -164,6 +171,7 @@ template <int64_t Columns, int64_t G, int64_t K>
 struct StagedWeight<Int8Weight<Columns, G>, K> {
   static constexpr bool kFits = K % 16 == 0 && G % kStageColumns == 0;
   static constexpr int64_t kGroup = G;
+  static constexpr uint32_t kBias = 0;
   static constexpr int kBytes = kTileOutputs * kStageColumns;
   static constexpr int kCopies = 1;
   const int8_t* from;
@@ -179,18 +187,9 @@ struct StagedWeight<Int8Weight<Columns, G>, K> {
     return {from + k, Thread() * 16, true,
             inside && (K % kStageColumns == 0 || k + Thread() % 2 * 16 < K)};
   }
-  GLM_FN static auto Load(const char* stage, int n0, int round) {
-    return StageTile<true>::LoadCodes(
-        [&](int n, int chunk) GLM_INLINE {
-          const Bytes<8> code = *reinterpret_cast<const Bytes<8>*>(
-              stage + n * kStageColumns + chunk * 8);
-          Piece v;
-          GLM_UNROLL for (int i = 0; i < 8; ++i) {
-            v[i] = uint16_t(Bits(float(code[i])) >> 16);
-          }
-          return v;
-        },
-        n0, round);
+  GLM_FN static auto Load(const char* stage, int n, int round) {
+    return StageTile::LoadBytes(reinterpret_cast<const int8_t*>(stage), n,
+                                round);
   }
   GLM_FN static uint32_t Scales(const Int8Weight<Columns, G>& weight,
                                 int64_t n0, int n, int count, int64_t group) {
@@ -198,7 +197,7 @@ struct StagedWeight<Int8Weight<Columns, G>, K> {
       return uint32_t(static_cast<const uint16_t*>(
           weight.scales)[(n0 + Least(i, count - 1)) * weight.kGroups + group]);
     };
-    return StageTile<true>::kSumColumns > 1 ? at(n) | at(n + 1) << 16 : at(n);
+    return StageTile::kSumColumns > 1 ? at(n) | at(n + 1) << 16 : at(n);
   }
 };
 

@@ -15,8 +15,11 @@ inline constexpr int64_t kTileN = 64;         // outputs
 inline constexpr int64_t kTileOutputs = 128;  // of a Product
 inline constexpr int64_t kTileK = 256;        // columns unpacked at a time
 inline constexpr int64_t kTileRows = 128;     // rows that one unpacking serves
-// Rows from which sums lie aside: none.
-inline constexpr int64_t kAsideRows = int64_t(1) << 62;
+// Whether parts of a row, or groups of codes, have sums of their own.
+template <int64_t kRows, int64_t K>
+inline constexpr bool kSumsOfParts = K > kColumnsTogether;
+inline constexpr bool kSumsOfCodes = true;
+inline constexpr int64_t kListRows = 64;  // of an expert at a time
 inline constexpr int kMicroRows = 6;
 inline constexpr int kMicroVectors = kVector == 16 ? 4 : 2;
 
@@ -246,17 +249,20 @@ inline constexpr bool kFewRowsApart = true;
 template <int XT, int64_t K, class Weight>
 inline constexpr bool kProductFits = false;
 
-// f(chosen, rows) for the i in [0, n) with wants(ids[i]) and keep(i),
-// ascending, kMost at a time.
-template <int64_t kMost, class Wants, class Keep, class F>
-GLM_FN void EachChosen(Block& block, const int32_t* ids, int64_t n, Wants wants,
-                       Keep keep, F f) {
+// f(id, chosen, rows) for the places in [0, n) of id block.y, ascending, kMost
+// at a time; places of none of 0 .. E - 1 are on 0's lists.
+template <int64_t kMost, int64_t E, class F>
+GLM_FN void EachListOf(Block& block, const int32_t* ids, int64_t n, F f) {
   GLM_SHARED(int32_t, chosen, kMost);
+  const int64_t id = block.y;
   for (int64_t from = 0; from < n;) {
     const int64_t rows = Compact(
         block, from, n, kMost,
-        [&](int64_t i) { return wants(ids[i]) && keep(i); }, chosen);
-    if (rows > 0) f(chosen, rows);
+        [&](int64_t i) {
+          return ids[i] == id || (id == 0 && (ids[i] < 0 || ids[i] >= E));
+        },
+        chosen);
+    if (rows > 0) f(id, chosen, rows);
   }
 }
 

@@ -104,10 +104,10 @@ GLM_FN void HeadLinear(Block& block, const Args& args) {
 template <int XT, int WT, int OT, int64_t Nout, int64_t K, int form = kDense,
           int64_t group = 0>
 inline constexpr int64_t kLinearTileSums =
-    SumsOfTile(RowsOfTile(Nout), K, form == kDense);
+    kSumsOfTile<RowsOfTile(Nout), K, form == kDense>;
 template <int XT, int WT, int OT, int64_t H, int64_t Nout, int64_t K,
           int64_t head_stride, int64_t n_stride, int64_t k_stride, int64_t base>
-inline constexpr int64_t kHeadLinearTileSums = SumsOfTile(kTileRows, K, true);
+inline constexpr int64_t kHeadLinearTileSums = kSumsOfTile<kTileRows, K, true>;
 
 // Outputs n0 .. of head `head`, at most kTileOutputs, of the block's kRows rows
 // from `first`.

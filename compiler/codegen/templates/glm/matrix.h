@@ -7,7 +7,7 @@
 //   TileMatmul   many rows times one tile of a weight, which is unpacked once
 //   Multiply     Gemv or TileMatmul, by the number of rows
 //   Product      many rows times a wide tile of a weight
-//   EachChosen   lists of the places of a table of ids that a rule keeps
+//   EachListOf   lists of the places of each id of a table
 //
 // Gemv, TileMatmul and Multiply compute, for outputs n0 .. n0 + count - 1 and
 // `rows` rows of K elements,
@@ -60,10 +60,9 @@ constexpr int64_t RowsOfTile(int64_t outputs) {
 
 // Sums of a work-item in a tile of `rows`: twice as many where parts of a row
 // have their own in registers too.
-constexpr int64_t SumsOfTile(int64_t rows, int64_t columns, bool dense) {
-  return rows / 2 *
-         (dense && (columns <= kColumnsTogether || rows >= kAsideRows) ? 1 : 2);
-}
+template <int64_t kRows, int64_t K, bool kDense>
+inline constexpr int64_t kSumsOfTile =
+    kRows / 2 * ((kDense ? kSumsOfParts<kRows, K> : kSumsOfCodes) ? 2 : 1);
 
 // Outputs of the tile from n0 on: all that it can have, if all tiles have them.
 constexpr int64_t OutputsOfTile(int64_t outputs, int64_t n0) {

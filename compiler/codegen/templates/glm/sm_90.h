@@ -16,9 +16,9 @@
                                  : (waiting) / 132 + 1)
 // A row's work waits for memory: 16 warps, 128 registers a thread.
 #define GLM_BLOCKS_OF_ROWS 2
-// 128 registers a thread, unless sums take them all or, where they are few,
-// long rows that are read ahead do.
-#define GLM_BLOCKS_OF_TILE(sums) ((sums) == 32 || (sums) == 64 ? 2 : 1)
+// 80 registers a thread, or 128 where sums take half of those, unless sums take
+// more or, where they are few, long rows that are read ahead do.
+#define GLM_BLOCKS_OF_TILE(sums) ((sums) == 32 ? 3 : (sums) == 64 ? 2 : 1)
 
 namespace glm::kernel {
 

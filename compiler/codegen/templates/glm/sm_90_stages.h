@@ -1,8 +1,9 @@
 // sm_90_stages.h - what gpu_stages.h and gpu_product.h need from an sm_90: a
 // wave's operands from a stage of shared memory, and the stages themselves.
 //
-//   StageTile<kCodes>   16 rows times 16 outputs of a weight of bf16, or codes
+//   StageTile           16 rows times 16 outputs
 //   RunStages           the loop over the stages
+//   kOnWarpgroups<W>    products with W are sm_90_product.h's
 //
 // A StageTile has
 //
@@ -10,24 +11,39 @@
 //   RowWaves(rows)      waves that share a tile's rows; the rest its outputs
 //   Rows, Outputs       a wave's operands for a round
 //   LoadRows(stage, row, round)   16 rows from `row` of a stage [rows][32]
+//   LoadOutputs, LoadColumns, LoadWords, LoadBytes(stage, n, round)
+//                       16 outputs from n: of [outputs][32], [32][outputs],
+//                       int4 words [4][kCodeStride], int8 [outputs][32]
 //   kSumRows, kSumColumns, SumIndex(r, c)   a lane's rows and outputs, and the
 //                       element of its TileSums that is the r-th row, the c-th
 //                       output; outputs 2c and 2c + 1 are neighbours
 //   SumRow(i), SumOutput(i)   row and output of an element
-//   kReadsAhead         whether a step's outputs are better loaded before it
+//
+// On warpgroups outputs are the first operand (sm_90_warpgroup.h), with row r
+// of 16 being output 2 (r % 8) + r / 8, so that a lane has neighbours; those of
+// [outputs][32] stay where they are.
 #pragma once
 
+#include "glm/gpu_gemv.h"
+#include "glm/sm_90_warpgroup.h"
 #include "glm/stage_places.h"
 
 #ifdef __NVPTX__
 
 namespace glm::kernel {
 
-// Rows from which the sums of the parts of a long row lie aside, in memory, so
-// that a multiprocessor has registers for two blocks of such a tile: one works
-// while the other waits at a barrier. A block of 256 rows or outputs would be
-// alone there, and is slower.
-inline constexpr int64_t kAsideRows = 128;
+// Whether the parts of a row of K bf16 have sums of their own in registers. Of
+// a large tile they have not: so a multiprocessor has registers for two blocks,
+// of which one works while the other waits at a barrier.
+template <int64_t kRows, int64_t K>
+inline constexpr bool kSumsOfParts = kRows<128 && K> kColumnsTogether;
+inline constexpr bool kSumsOfCodes = false;
+
+// KiB of stages where they share memory with the lists of an expert's rows.
+inline constexpr int kCodeRoom = 45;
+
+// Rows of an expert that a block multiplies at a time.
+inline constexpr int64_t kListRows = 64;
 
 // Stages that fill or are read at once, at most.
 inline constexpr int kMostSlots = 8;
@@ -44,30 +60,18 @@ GLM_FN TileOperand LoadMatrices(const char* row) {
   return TileOperand{v[0], v[1], v[2], v[3]};
 }
 
-// sums[first ..] += a b of m16n8k16: four registers in a row are a, two are b.
-GLM_FN void MultiplyHalf(TileSums& sums, int first, TileOperand a, uint32_t b0,
-                         uint32_t b1) {
-  float s0 = sums[first], s1 = sums[first + 1];
-  float s2 = sums[first + 2], s3 = sums[first + 3];
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3)
-      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-  sums[first] = s0, sums[first + 1] = s1;
-  sums[first + 2] = s2, sums[first + 3] = s3;
-}
+// Rows of a weight lie in memory as they are multiplied: all but columns do.
+template <class Weight>
+inline constexpr bool kOnWarpgroups = true;
+template <int64_t RS, int64_t CS>
+  requires(CS != 1)
+inline constexpr bool kOnWarpgroups<DenseWeight<BF16, RS, CS>> = false;
 
-template <bool kCodes>
-struct StageTile;
-
-// Rows are the first operand. Both come as the matrix unit wants them, so that
-// no register has to be moved to stand beside another.
-template <>
-struct StageTile<false> {
-  static constexpr bool kReadsAhead = false;
+struct StageTile {
   static constexpr int kRounds = 2;
   static constexpr int kSumRows = 2;
   static constexpr int kSumColumns = 4;
+  static constexpr int kCodeStride = int(kTileOutputs);
   using Rows = TileOperand;
   using Outputs = TileOperand;
 
@@ -78,13 +82,12 @@ struct StageTile<false> {
   GLM_FN static int SumRow(int i) { return TileRow(i); }
   GLM_FN static int SumOutput(int i) { return TileColumn(i); }
 
+  GLM_FN static int OutputOfRow(int row) {
+    return row / 16 * 16 + row % 8 * 2 + row / 8 % 2;
+  }
   GLM_FN static Rows LoadRows(const char* stage, int row, int round) {
     return LoadMatrices(stage +
                         ChunkPlace(row + Lane() % 16, 2 * round + Lane() / 16));
-  }
-  GLM_FN static Outputs LoadOutputs(const char* stage, int n, int round) {
-    return LoadMatrices(stage + ChunkPlace(n + Lane() / 16 * 8 + Lane() % 8,
-                                           2 * round + Lane() / 8 % 2));
   }
   // Of a stage [32][kTileOutputs]: eights of outputs change places by column.
   GLM_FN static int ColumnPlace(int column, int eight) {
@@ -95,85 +98,58 @@ struct StageTile<false> {
         stage + ColumnPlace(round * 16 + Lane() % 16, n / 8 + Lane() / 16));
   }
   GLM_FN static void Multiply(TileSums& sums, const Rows& a, const Outputs& b) {
-    MultiplyHalf(sums, 0, a, b.x, b.y);
-    MultiplyHalf(sums, 4, a, b.z, b.w);
+    MultiplyTiles(sums, a, TileOperand{b.x, b.z, b.y, b.w});
   }
-};
 
-// Outputs are the first operand: their values are computed, and so need not be
-// moved. A lane has 8 columns of each row and output, and of the outputs two
-// neighbours.
-template <>
-struct StageTile<true> {
-  static constexpr bool kReadsAhead = true;  // and unpacked meanwhile
-  static constexpr int kRounds = 1;
-  static constexpr int kSumRows = 4;
-  static constexpr int kSumColumns = 2;
-  typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
-  struct Rows {
-    Pairs of[2];
-  };
-  struct Outputs {
-    TileOperand of[2];
-  };
-
-  // Few rows: no two waves unpack the same codes.
-  GLM_FN static constexpr int RowWaves(int rows) { return rows <= 64 ? 1 : 2; }
-  GLM_FN static constexpr int SumIndex(int r, int c) {
-    return r / 2 * 4 + r % 2 + 2 * c;
+  GLM_FN static uint64_t LoadOutputs(const char* stage, int n, int round) {
+    return StageMatrix(SharedAddress(stage) + n * 64) + round * kNextRound;
   }
-  GLM_FN static int SumRow(int i) {
-    return i / 4 * 8 + Lane() % 4 * 2 + (i & 1);
+  // Of the words of 8 columns that 4 lanes share, each takes two codes. Both
+  // kinds of codes become an operand by OperandOf(..., kBias).
+  GLM_FN static TileOperand LoadWords(const uint32_t* words, int n, int round) {
+    typedef uint32_t Words2 __attribute__((ext_vector_type(2)));
+    const uint32_t* from = words + 2 * round * kCodeStride + n + Lane() / 4 * 2;
+    const Words2 low = *reinterpret_cast<const Words2*>(from);
+    const Words2 high = *reinterpret_cast<const Words2*>(from + kCodeStride);
+    return {CodesOfByte(low.x), CodesOfByte(low.y), CodesOfByte(high.x),
+            CodesOfByte(high.y)};
   }
-  GLM_FN static int SumOutput(int i) { return Lane() / 4 * 2 + (i >> 1 & 1); }
-
-  GLM_FN static Rows LoadRows(const char* stage, int row, int) {
-    Rows v;
-    GLM_UNROLL for (int i = 0; i < 2; ++i) {
-      v.of[i] = *reinterpret_cast<const Pairs*>(
-          stage + ChunkPlace(row + 8 * i + Lane() / 4, Lane() % 4));
+  // The codes in byte (lane % 4), 0 .. 15, as bf16 128 .. 143: those have the
+  // code as their last bits.
+  GLM_FN static uint32_t CodesOfByte(uint32_t word) {
+    const uint32_t both =
+        __nvvm_prmt(word, word >> 4, 0x0400u + 0x1111u * (Lane() % 4));
+    uint32_t biased;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;"  // and, or
+        : "=r"(biased)
+        : "r"(both), "r"(0x000f000fu), "r"(0x43004300u));
+    return biased;
+  }
+  GLM_FN static TileOperand LoadBytes(const int8_t* codes, int n, int round) {
+    const int8_t* from = codes + (n + Lane() / 4 * 2) * kStageColumns +
+                         round * 16 + Lane() % 4 * 2;
+    const auto pair = [&](int row, int column) {
+      const Bytes<2> code = *reinterpret_cast<const Bytes<2>*>(
+          from + row * kStageColumns + column);
+      return Bits(float(code[0])) >> 16 | (Bits(float(code[1])) & 0xffff0000u);
+    };
+    return {pair(0, 0), pair(1, 0), pair(0, 8), pair(1, 8)};
+  }
+  // What an instruction of the matrix units reads while the next operand comes
+  // together must be made between two of them: the last step is left to here.
+  template <uint32_t kBias>
+  GLM_FN static TileOperand OperandOf(TileOperand codes) {
+    TileOperand v;
+    GLM_UNROLL for (int i = 0; i < 4; ++i) {
+      uint32_t value;
+      asm volatile("sub.rn.bf16x2 %0, %1, %2;"
+                   : "=r"(value)
+                   : "r"(codes[i]), "r"(kBias));
+      v[i] = value;
     }
     return v;
   }
-  // piece(n, chunk): columns 8 * chunk .. of output n.
-  template <class OfPiece>
-  GLM_FN static Outputs LoadCodes(OfPiece piece, int n, int) {
-    const int mine = n + Lane() / 4 * 2;
-    const Pairs even = __builtin_bit_cast(Pairs, piece(mine, Lane() % 4));
-    const Pairs odd = __builtin_bit_cast(Pairs, piece(mine + 1, Lane() % 4));
-    return {TileOperand{even.x, odd.x, even.y, odd.y},
-            TileOperand{even.z, odd.z, even.w, odd.w}};
-  }
-  GLM_FN static void Multiply(TileSums& sums, const Rows& rows,
-                              const Outputs& outputs) {
-    GLM_UNROLL for (int i = 0; i < 2; ++i) {
-      MultiplyHalf(sums, 0, outputs.of[i], rows.of[0][2 * i],
-                   rows.of[0][2 * i + 1]);
-      MultiplyHalf(sums, 4, outputs.of[i], rows.of[1][2 * i],
-                   rows.of[1][2 * i + 1]);
-    }
-  }
 };
-
-// The values -8 .. 7 of 8 codes of 4 bits, exactly: 128 + code is a bf16 with
-// the code as its last bits.
-GLM_FN Piece CodePiece(uint32_t word) {
-  typedef uint32_t Pairs __attribute__((ext_vector_type(4)));
-  const uint32_t odd = word >> 4;
-  Pairs v;
-  GLM_UNROLL for (int i = 0; i < 4; ++i) {
-    const uint32_t both = __nvvm_prmt(word, odd, 0x0400u + 0x1111u * i);
-    uint32_t shifted, value;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;"  // and, or
-        : "=r"(shifted)
-        : "r"(both), "r"(0x000f000fu), "r"(0x43004300u));
-    asm("sub.rn.bf16x2 %0, %1, %2;"
-        : "=r"(value)
-        : "r"(shifted), "r"(0x43084308u));
-    v[i] = value;
-  }
-  return __builtin_bit_cast(Piece, v);
-}
 
 // ------------------------------------------------------ stages of a product
 

@@ -10,6 +10,8 @@ namespace glm::kernel {
 
 inline constexpr int kStageColumns = 32;
 inline constexpr int64_t kTileOutputs = 128;
+// Of the first stage: the order of ChunkPlace begins anew there.
+inline constexpr int kStageAlignment = 512;
 
 // Byte offset of 8 columns of a row in a stage [rows][32]. The order of a row's
 // chunks keeps reads of a column of rows, and of whole rows, off each other's
