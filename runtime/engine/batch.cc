@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 
 namespace glm {
@@ -44,12 +45,14 @@ Batch::Batch(StepRunner& runner, const BatchEngineOptions& options,
       by_slot_(runner.slots()) {}
 
 void Batch::Settle() {
+  const StepClock::Work work(clock_);
   while (!enqueued_.empty()) TakeOldest();
   Release();
 }
 
 void Batch::Admit(std::unique_ptr<ActiveRequest> request) {
   assert(enqueued_.empty());
+  const StepClock::Work work(clock_);
   ActiveRequest& r = *request;
   r.admitted = Clock::now();
   r.first_token = r.admitted;
@@ -87,6 +90,7 @@ void Batch::Cancel(uint64_t id) {
 }
 
 void Batch::Advance() {
+  const StepClock::Work work(clock_);
   while (enqueued_.size() < depth_) {
     const auto choice = scheduler_.Next();
     // A step on the host is over already: others may want something now.
@@ -94,6 +98,20 @@ void Batch::Advance() {
   }
   if (!enqueued_.empty()) TakeOldest();
   Release();
+}
+
+absl::StatusOr<ExpertTraffic> Batch::ReadTraffic() {
+  Settle();
+  const StepClock::Work work(clock_);
+  auto traffic = options_.expert_traffic();
+  if (!traffic.ok()) traffic = options_.expert_traffic();
+  if (!traffic.ok()) {
+    Lose(absl::UnavailableError(
+        absl::StrCat("the counters of its experts cannot be read: ",
+                     traffic.status().message())));
+    Release();
+  }
+  return traffic;
 }
 
 bool Batch::Start(const StepChoice& choice) {
@@ -204,7 +222,9 @@ absl::Status Batch::Run(Step& step, bool enqueue, bool follows) {
 }
 
 void Batch::RunOnHost(Step step) {
-  if (const absl::Status status = Run(step, false, false); !status.ok()) {
+  const absl::Status status = Run(step, false, false);
+  clock_.StepEnded();
+  if (!status.ok()) {
     FailStep(step.rows, status);
     return;
   }
@@ -227,6 +247,7 @@ void Batch::TakeOldest() {
   const Step step = std::move(enqueued_.front());
   enqueued_.pop_front();
   const auto taken = runner_.Take();
+  clock_.StepEnded();
   for (ActiveRequest* r : step.rows) {
     if (r != nullptr) --r->enqueued;
   }
@@ -304,7 +325,11 @@ void Batch::FailStep(std::span<ActiveRequest* const> rows,
   for (ActiveRequest* r : rows) {
     if (r != nullptr) Fail(*r, status);
   }
-  if (failure_.ok()) return;
+  if (!failure_.ok()) Lose(failure_);
+}
+
+void Batch::Lose(const absl::Status& status) {
+  if (failure_.ok()) failure_ = status;
   for (const auto& request : by_slot_) {
     if (request != nullptr) Fail(*request, failure_);
   }

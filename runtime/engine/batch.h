@@ -26,11 +26,12 @@
 #include "runtime/engine/host_choice.h"
 #include "runtime/engine/scheduler.h"
 #include "runtime/engine/slot_table.h"
+#include "runtime/engine/step_clock.h"
 #include "runtime/executor/step_runner.h"
 
 namespace glm {
 
-// Not thread-safe.
+// Not thread-safe, but for clock().
 class Batch {
  public:
   struct Counters {
@@ -57,6 +58,7 @@ class Batch {
   const absl::Status& failure() const { return failure_; }
   const Counters& counters() const { return counters_; }
   const PrefixCache& cache() const { return slots_.cache(); }
+  const StepClock& clock() const { return clock_; }
 
   // Takes what is enqueued, which may leave slots free and may end requests.
   void Settle();
@@ -69,6 +71,10 @@ class Batch {
 
   // Enqueues what can be, and takes a step.
   void Advance();
+
+  // The counters of paged experts, after Settle: the device is lost, and
+  // failure() tells, when they cannot be read.
+  absl::StatusOr<ExpertTraffic> ReadTraffic();
 
  private:
   struct Step {
@@ -100,6 +106,8 @@ class Batch {
   // the failure before, so that it counts for itself.
   void FailStep(std::span<ActiveRequest* const> rows,
                 const absl::Status& status, bool again = true);
+  // The device is lost: nobody gets anything more.
+  void Lose(const absl::Status& status);
   void Release();
 
   StepRunner& runner_;
@@ -110,6 +118,7 @@ class Batch {
   Scheduler scheduler_;
   SlotTable slots_;
   HostChoice host_choice_;
+  StepClock clock_;
   std::vector<std::unique_ptr<ActiveRequest>> by_slot_;  // null: free
   std::deque<Step> enqueued_;
   Counters counters_;

@@ -103,16 +103,26 @@ EngineStats BatchEngine::stats() const {
   const std::lock_guard lock(mutex_);
   EngineStats stats = stats_;
   stats.queued = static_cast<uint32_t>(queue_.size());
+  stats.last_step = batch_->clock().last_step();
+  stats.in_flight_since = batch_->clock().in_flight_since();
   return stats;
 }
 
 void BatchEngine::Loop() {
   std::unique_lock lock(mutex_);
+  LookAtExperts(lock);
   for (;;) {
     const auto work = [this] {
       return !cancel_.empty() || !queue_.empty() || !batch_->idle();
     };
-    wake_.wait(lock, [&] { return stop_ || work(); });
+    const auto woken = [&] { return stop_ || work(); };
+    if (options_.expert_traffic == nullptr || !batch_->failure().ok()) {
+      wake_.wait(lock, woken);
+    } else if (!wake_.wait_for(lock, options_.traffic_interval, woken)) {
+      // A device that is lost while nobody asks should not seem well.
+      LookAtExperts(lock);
+      continue;
+    }
     if (!work()) return;
     CancelSome(lock);
     if (batch_->failure().ok()) {
@@ -124,7 +134,20 @@ void BatchEngine::Loop() {
     batch_->Advance();
     lock.lock();
     CopyCounters();
+    LookAtExperts(lock);
   }
+}
+
+void BatchEngine::LookAtExperts(std::unique_lock<std::mutex>& lock) {
+  if (options_.expert_traffic == nullptr || !batch_->failure().ok()) return;
+  const auto now = EngineStats::Clock::now();
+  if (now < traffic_due_ && !(batch_->idle() && queue_.empty())) return;
+  lock.unlock();
+  const auto traffic = batch_->ReadTraffic();
+  lock.lock();
+  traffic_due_ = now + options_.traffic_interval;
+  if (traffic.ok()) stats_.experts = *traffic;
+  CopyFailure();
 }
 
 // Each of these leaves the lock while it calls listeners or the batch.
@@ -188,16 +211,19 @@ void BatchEngine::OnEnd(ActiveRequest& request, bool had_slot) {
         result.finish_reason == FinishReason::kCancelled) {
       ++stats_.cancelled;
     }
-    if (!batch_->failure().ok()) {
-      stats_.state = EngineState::kFailed;
-      stats_.failure = std::string(batch_->failure().message());
-    }
+    CopyFailure();
     CopyCounters();
   }
   request.request.listener->OnFinish(result);
   const std::lock_guard lock(mutex_);
   live_.erase(request.id);
   if (live_.empty()) ended_.notify_all();
+}
+
+void BatchEngine::CopyFailure() {
+  if (batch_->failure().ok()) return;
+  stats_.state = EngineState::kFailed;
+  stats_.failure = std::string(batch_->failure().message());
 }
 
 void BatchEngine::CopyCounters() {

@@ -9,8 +9,9 @@
 // when it is submitted.
 //
 // A step that fails ends its requests with its status; the others go on, and
-// what was kept is forgotten. When two steps in a row end with kUnavailable the
-// device is lost: all requests end and no more are taken.
+// what was kept is forgotten. When two steps in a row end with kUnavailable, or
+// counters cannot be read, the device is lost: all requests end and no more are
+// taken.
 #ifndef GLM_RUNTIME_ENGINE_BATCH_ENGINE_H_
 #define GLM_RUNTIME_ENGINE_BATCH_ENGINE_H_
 
@@ -63,10 +64,14 @@ class BatchEngine : public Engine {
   void EndWaiting(ActiveRequest& request, const absl::Status& status);
   void OnEnd(ActiveRequest& request, bool had_slot);
   void CopyCounters();  // under mutex_
+  void CopyFailure();   // the same
+  // Reads the counters of experts when it is time to.
+  void LookAtExperts(std::unique_lock<std::mutex>& lock);
 
   StepRunner& runner_;
   const BatchEngineOptions options_;
-  std::unique_ptr<Batch> batch_;  // of the thread
+  std::unique_ptr<Batch> batch_;                  // of the thread
+  EngineStats::Clock::time_point traffic_due_{};  // of the thread
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;   // orders

@@ -2,7 +2,12 @@
 #ifndef GLM_RUNTIME_ENGINE_BATCH_OPTIONS_H_
 #define GLM_RUNTIME_ENGINE_BATCH_OPTIONS_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "runtime/engine/engine.h"
 
 namespace glm {
 
@@ -21,6 +26,13 @@ struct BatchEngineOptions {
 
   // States of fewer tokens are not kept: they are as quickly made again.
   uint32_t cache_min_tokens = 32;
+
+  // Reads the counters of paged experts from the device; null: there are none.
+  // Called on the engine's thread while no step is enqueued: when all requests
+  // have ended, and about so often. Where it fails twice in a row the device is
+  // lost.
+  std::function<absl::StatusOr<ExpertTraffic>()> expert_traffic;
+  std::chrono::milliseconds traffic_interval{5000};
 };
 
 }  // namespace glm

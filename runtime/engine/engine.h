@@ -13,6 +13,7 @@
 #ifndef GLM_RUNTIME_ENGINE_ENGINE_H_
 #define GLM_RUNTIME_ENGINE_ENGINE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -77,6 +78,15 @@ struct EngineRequest {
   std::shared_ptr<RequestListener> listener;
 };
 
+// What paged experts did since the model was loaded, of all ranks.
+struct ExpertTraffic {
+  uint64_t hits = 0;        // experts that steps chose and a slot held
+  uint64_t misses = 0;      // and those that none held
+  uint64_t file_rows = 0;   // of the misses, read from files
+  uint64_t host_bytes = 0;  // copied to slots from memory of the host
+  uint64_t file_bytes = 0;  // copied to slots from files
+};
+
 enum class EngineState { kServing, kDraining, kFailed };
 
 struct EngineStats {
@@ -96,6 +106,14 @@ struct EngineStats {
   uint64_t cache_bytes = 0;   // states that are kept
   uint64_t cache_limit = 0;
   uint64_t cache_entries = 0;
+
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> last_step;  // when it ended; none: not yet
+  // Since when the device has been at what it is at, with no step ended;
+  // none: it has nothing to do.
+  std::optional<Clock::time_point> in_flight_since;
+
+  std::optional<ExpertTraffic> experts;  // none: not paged; seconds old
 };
 
 class Engine {

@@ -116,6 +116,8 @@ class TestRunner : public StepRunner {
     return absl::OkStatus();
   }
 
+  size_t pending() const { return pending_.size(); }
+
   // Steps wait until the gate is open.
   void CloseGate() {
     const std::lock_guard lock(mutex_);

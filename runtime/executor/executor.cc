@@ -58,16 +58,18 @@ absl::StatusOr<const plan::CodeObject*> ChooseCodeObject(const PlanFile& plan,
       "; compile it again with --target for this device"));
 }
 
+bool HasSource(const PlanFile& plan, const Device& device) {
+  const plan::Segment* segment = plan.plan().source();
+  return segment != nullptr && segment->size() > 0 && device.Compiles();
+}
+
 // The code of a plan without a code object for `device`, made from its source;
 // `refusal` says why there is none.
 absl::StatusOr<std::string> CompileSource(const PlanFile& plan, Device& device,
                                           const absl::Status& refusal) {
-  const plan::Segment* segment = plan.plan().source();
-  if (segment == nullptr || segment->size() == 0 || !device.Compiles()) {
-    return refusal;
-  }
+  if (!HasSource(plan, device)) return refusal;
   GLM_ASSIGN_OR_RETURN(const std::span<const std::byte> source,
-                       plan.SegmentBytes(*segment, "source"));
+                       plan.SegmentBytes(*plan.plan().source(), "source"));
   auto code = device.Compile(
       {reinterpret_cast<const char*>(source.data()), source.size()},
       plan.path());
@@ -331,6 +333,11 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   GLM_RETURN_IF_ERROR(impl->Bind(options));
   if (options.graphs) GLM_RETURN_IF_ERROR(impl->Capture());
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
+}
+
+absl::Status Executor::CheckDevice(const PlanFile& plan, const Device& device) {
+  if (HasSource(plan, device)) return absl::OkStatus();
+  return ChooseCodeObject(plan, device).status();
 }
 
 const ModelInfo& Executor::model() const { return impl_->model; }

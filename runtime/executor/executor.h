@@ -98,6 +98,11 @@ class Executor : public ObservableRunner {
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       std::shared_ptr<const PlanFile> plan, Device& device,
       const ExecutorOptions& options);
+
+  // Whether Create will find code for `device`, or may make it from the plan's
+  // source. Errors: its kUnavailable.
+  static absl::Status CheckDevice(const PlanFile& plan, const Device& device);
+
   ~Executor() override;
 
   const ModelInfo& model() const override;

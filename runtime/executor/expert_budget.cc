@@ -137,7 +137,8 @@ std::string HostRemedy(const std::string& first,
 absl::Status PlanHost(const ExpertOptions& options,
                       const ExpertSurroundings& around, ExpertBudget& budget) {
   const uint32_t sharers = std::max(options.sharers, 1u);
-  uint64_t available = around.host.Available() / sharers;
+  uint64_t available = around.host.Available();
+  available = (available - std::min(available, options.host_taken)) / sharers;
   uint64_t limit = kNoLimit;
   if (around.unified) {
     available -= std::min(available, budget.DeviceBytes());

@@ -25,6 +25,9 @@ struct ExpertOptions {
   // Memory of the host for rows and staging; 0: what is available, less a
   // reserve.
   uint64_t host_bytes = 0;
+  // What else this program will take of the host's memory: automatic sizes
+  // leave that free.
+  uint64_t host_taken = 0;
   // paging::Policies; "": quota-lfru, or lfru where a layer's share of the
   // slots is too small for what it asks for in a step of decoding.
   std::string policy = {};

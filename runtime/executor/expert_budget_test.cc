@@ -77,6 +77,18 @@ TEST(ExpertBudget, ShortMemoryLeavesRowsInTheirFiles) {
   EXPECT_THAT(budget->ToString(), HasSubstr("rows from files"));
 }
 
+TEST(ExpertBudget, WhatElseTheProgramTakesIsLeftFree) {
+  const auto budget = PlanExperts(Rows(), {.host_taken = 10 * kGiB},
+                                  Around(16 * kGiB, 50 * kGiB));
+  ASSERT_TRUE(budget.ok()) << budget.status();
+  EXPECT_EQ(budget->host_budget, 36 * kGiB) << "as of 40 GiB";
+  EXPECT_EQ(PlanExperts(Rows(), {.host_taken = 60 * kGiB},
+                        Around(16 * kGiB, 50 * kGiB))
+                .status()
+                .code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
 TEST(ExpertBudget, AControlGroupLimitsAsTheMachineDoes) {
   ExpertSurroundings around = Around(16 * kGiB, 256 * kGiB);
   around.host.group = 40 * kGiB;

@@ -5,6 +5,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,25 @@ void Add(std::vector<MetricFamily>& families, const char* name,
   } else {
     metric.gauge.value = value;
   }
+}
+
+void AddExperts(const ExpertTraffic& experts, std::vector<MetricFamily>& out) {
+  const auto counter =
+      [&](const char* name, const char* help, uint64_t value,
+          std::vector<prometheus::ClientMetric::Label> labels = {}) {
+        Add(out, name, help, MetricType::Counter, static_cast<double>(value),
+            std::move(labels));
+      };
+  counter("glm_expert_hits_total", "Experts that steps chose and a slot held.",
+          experts.hits);
+  counter("glm_expert_misses_total", "Those that no slot held.",
+          experts.misses);
+  counter("glm_expert_file_rows_total", "Of the misses, read from files.",
+          experts.file_rows);
+  constexpr char kMoved[] = "glm_expert_moved_bytes_total";
+  constexpr char kHelp[] = "Copied to slots, by the tier that held it.";
+  counter(kMoved, kHelp, experts.host_bytes, {{"tier", "host"}});
+  counter(kMoved, kHelp, experts.file_bytes, {{"tier", "file"}});
 }
 
 void AddEngine(const EngineStats& stats, std::vector<MetricFamily>& out) {
@@ -82,6 +102,20 @@ void AddEngine(const EngineStats& stats, std::vector<MetricFamily>& out) {
         static_cast<double>(stats.cache_limit));
   gauge("glm_prefix_cache_entries", "How many are kept.",
         static_cast<double>(stats.cache_entries));
+  const auto now = EngineStats::Clock::now();
+  const auto seconds =
+      [now](const std::optional<EngineStats::Clock::time_point>& then) {
+        const std::chrono::duration<double> past = now - then.value_or(now);
+        return std::max(0.0, past.count());
+      };
+  gauge("glm_step_in_flight_seconds",
+        "For how long the device has been at a step; 0: at none.",
+        seconds(stats.in_flight_since));
+  if (stats.last_step) {
+    gauge("glm_last_step_age_seconds", "Since a step ended.",
+          seconds(stats.last_step));
+  }
+  if (stats.experts) AddExperts(*stats.experts, out);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct OpenAiApiOptions {
   // Any of them lets a request in; empty: all are let in. /health, /ready
   // and the page need none.
   std::vector<std::string> api_keys;
-  std::chrono::seconds stall_limit{120};
+  std::chrono::seconds stall_limit{60};
   RequestLogger log;                              // null: none
   std::function<std::vector<TierBytes>()> tiers;  // null: none; any thread
 };

@@ -290,5 +290,47 @@ TEST(ServerStateTest, WorkWithoutStepsIsAStall) {
   EXPECT_TRUE(state.Health(stats, t0 + std::chrono::seconds(200)).ok);
 }
 
+// Faults F02: a device that hangs holds whoever looks at no step.
+TEST(ServerStateTest, AStepThatRunsTooLongIsAStall) {
+  ServerState state(std::chrono::seconds(60));
+  state.SetServing();
+  EngineStats stats;
+  const ServerState::Clock::time_point t0{};
+  stats.in_flight_since = t0;
+  EXPECT_TRUE(state.Health(stats, t0 + std::chrono::seconds(60)).ok);
+  // At the first look already, and whether or not somebody still waits.
+  const HealthReport report =
+      state.Health(stats, t0 + std::chrono::seconds(61));
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(report.status, "stalled");
+  EXPECT_THAT(report.message, HasSubstr("a step has run for 61 s"));
+  EXPECT_FALSE(state.Ready(stats, t0 + std::chrono::seconds(61)).ok);
+  stats.in_flight_since = t0 + std::chrono::seconds(61);  // it goes on
+  EXPECT_TRUE(state.Health(stats, t0 + std::chrono::seconds(62)).ok);
+}
+
+TEST(MetricsTest, ExpertsAreCountedByTier) {
+  EngineStats stats;
+  stats.experts = ExpertTraffic{.hits = 5,
+                                .misses = 4,
+                                .file_rows = 1,
+                                .host_bytes = 300,
+                                .file_bytes = 100};
+  const Metrics metrics;
+  const std::string text = metrics.Text("serving", stats, {});
+  for (const char* line :
+       {"glm_expert_hits_total 5\n", "glm_expert_misses_total 4\n",
+        "glm_expert_file_rows_total 1\n",
+        "glm_expert_moved_bytes_total{tier=\"host\"} 300\n",
+        "glm_expert_moved_bytes_total{tier=\"file\"} 100\n",
+        "glm_step_in_flight_seconds 0\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("glm_last_step_age_seconds")));
+  stats.experts.reset();
+  EXPECT_THAT(metrics.Text("serving", stats, {}),
+              Not(HasSubstr("glm_expert_hits")));
+}
+
 }  // namespace
 }  // namespace glm::serve

@@ -62,6 +62,17 @@ HealthReport ServerState::Health(const std::optional<EngineStats>& stats,
   if (now_in != ServerPhase::kServing || !stats) {
     return {false, ServerPhaseName(now_in), Why(stats)};
   }
+  if (stats->in_flight_since && now - *stats->in_flight_since > stall_limit_) {
+    return {false, "stalled",
+            absl::StrCat(
+                "a step has run for ",
+                std::chrono::floor<std::chrono::seconds>(
+                    now - *stats->in_flight_since)
+                    .count(),
+                " s, the limit is ", stall_limit_.count(),
+                " s (--stall-seconds); a device that hangs is in the kernel's "
+                "log, and the server must be started again")};
+  }
   const std::lock_guard lock(mutex_);
   const uint64_t steps = stats->decode_steps + stats->prefill_steps;
   const bool waits = stats->active + stats->queued > 0;

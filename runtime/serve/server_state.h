@@ -28,7 +28,8 @@ class ServerState {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Requests that wait while no step ends for so long make a stall.
+  // A step that runs for longer makes a stall, and so do requests that wait
+  // while no step runs.
   explicit ServerState(std::chrono::seconds stall_limit)
       : stall_limit_(stall_limit) {}
 
@@ -39,7 +40,7 @@ class ServerState {
   // With the engine's state, where there is one.
   ServerPhase phase(const std::optional<EngineStats>& stats) const;
 
-  // A stall is seen from one call to a later one.
+  // That requests wait in vain is seen from one call to a later one.
   HealthReport Health(const std::optional<EngineStats>& stats,
                       Clock::time_point now);
   // Healthy, and with room in the queue.

@@ -35,7 +35,7 @@ std::vector<DriverSurvey> SurveyGpus() {
 }
 
 absl::StatusOr<std::unique_ptr<Device>> SurveyHost() {
-  return CreateHostDevice({.threads = 1});
+  return CreateHostDevice({});
 }
 
 }  // namespace glm::tools

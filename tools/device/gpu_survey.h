@@ -34,8 +34,7 @@ DriverSurvey SurveyDriver(const std::string& api,
 // needs, while the result lives.
 std::vector<DriverSurvey> SurveyGpus();
 
-// "x86-64-v4" and so on: the host's own device for code objects, with one
-// thread.
+// The host's own device, as a plan without other wishes gets it.
 absl::StatusOr<std::unique_ptr<Device>> SurveyHost();
 
 }  // namespace tools

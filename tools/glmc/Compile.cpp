@@ -154,7 +154,7 @@ void glmc::addCompile(CLI::App &app, int &result) {
               "the embedding, nor weights that are stored packed.\n"
               "Kernels are cached in $XDG_CACHE_HOME/glmc by hash of their source.");
   cmd->callback([flags, cmd, &result] {
-    flags->options.commandLine = "glmc 0.1.0";
+    flags->options.commandLine = "glmc " GLM_VERSION;
     llvm::Error error = glmc::refuseEmptyValues(*cmd);
     result = glmc::exitCode(error ? std::move(error) : run(*flags));
   });

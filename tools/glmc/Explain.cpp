@@ -98,7 +98,7 @@ llvm::Error run(const Flags &flags) {
     return machine.takeError();
   driver::DriverOptions options;
   options.config = flags.config;
-  options.commandLine = "glmc 0.1.0";
+  options.commandLine = "glmc " GLM_VERSION;
   if (llvm::Error e = flags.shape.apply(options))
     return e;
   OpenedPlan opened;

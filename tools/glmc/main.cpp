@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
                "\n"
                "Exit codes: 0 done, 1 bad input or no output, 2 usage: an option, its value or\n"
                "what options ask for together, 130 interrupted (Ctrl-C)."};
-  app.set_version_flag("--version", "glmc 0.1.0");
+  app.set_version_flag("--version", "glmc " GLM_VERSION);
   app.require_subcommand(1);
   int result = 0;
   glm::glmc::addCompile(app, result);

@@ -37,6 +37,7 @@ void CheckPlan(const Options& options, const Machine& machine,
     report.Problem("plan code", std::string(host.status().message()), "");
     return;
   }
+  CheckTokenizer(plan, report);
   const auto devices = CheckCode(plan, drivers, **host, report);
   const uint64_t from_files = CheckFit(plan, devices, machine.limits, report);
   CheckDisk(machine, plan, options.weights_dirs, from_files, report);
@@ -60,7 +61,7 @@ absl::Status Doctor(const Options& options) {
   }
   CheckProcessor(machine, report);
   CheckMemory(machine, report);
-  CheckGroups(machine, report);
+  CheckGroups(machine, needs, report);
   CheckLocking(machine, needs, report);
   CheckAmdLimit(machine, needs, report);
   CheckHugePages(machine, report);
@@ -85,11 +86,14 @@ absl::Status Doctor(const Options& options) {
   if (options.json) {
     std::printf("%s\n", report.ToJson().c_str());
   } else {
-    std::printf("\n%s\n", report.Summary().c_str());
+    std::printf("\n%s%s\n", report.Summary().c_str(),
+                options.plan_path.empty()
+                    ? "; glmrun doctor PLAN looks at a plan, too"
+                    : "");
   }
   if (report.Count(Verdict::kProblem) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("doctor: ", report.Summary()));
+      absl::StrCat("doctor: ", report.Summary(), "; what to do is below each"));
 }
 
 }  // namespace

@@ -28,13 +28,22 @@ struct Machine {
   bool HasAmd() const;
 };
 
-// What a plan asks of a machine with GPUs; of no plan: nothing is known.
+// What a plan asks of a machine; of no plan: nothing is known.
 struct PlanNeeds {
   uint32_t ranks = 1;
   // Rows of paged experts of all ranks, which are pinned in the host's memory
   // where they fit; 0: nothing is paged.
   uint64_t row_bytes = 0;
-  uint64_t largest_file = 0;  // of the weights
+  uint64_t file_bytes = 0;  // of the weights, which are mapped whole
+  // Beside weights and rows, of all ranks, for one sequence; 0: there is no
+  // plan.
+  uint64_t memory = 0;
+
+  uint64_t HostBytes() const { return memory + row_bytes; }
+  // Of the program's address space, with some for its own: stacks, libraries.
+  uint64_t AddressBytes() const {
+    return HostBytes() + file_bytes + (uint64_t{128} << 20);
+  }
 
   static PlanNeeds Of(const PlanFile& plan);
 };
@@ -57,12 +66,14 @@ void CheckProcessor(const Machine& machine, Report& report);
 void CheckMemory(const Machine& machine, Report& report);
 void CheckLocking(const Machine& machine, const PlanNeeds& needs,
                   Report& report);
-void CheckGroups(const Machine& machine, Report& report);
+void CheckGroups(const Machine& machine, const PlanNeeds& needs,
+                 Report& report);
 void CheckAmdLimit(const Machine& machine, const PlanNeeds& needs,
                    Report& report);
 void CheckHugePages(const Machine& machine, Report& report);
 
 // doctor_plan.cc
+void CheckTokenizer(const PlanFile& plan, Report& report);
 // The devices of the plan's ranks, as --device auto takes them; empty where
 // there are too few. They belong to `drivers` and `host`.
 std::vector<const Device*> CheckCode(const PlanFile& plan,

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,7 +72,7 @@ void CheckFreeSpace(const std::string& path, Report& report) {
   constexpr uint64_t kLeast = uint64_t{1} << 30;
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
   const std::string text =
-      absl::StrCat(FormatBytes(free), " free where ", path, " lies");
+      absl::StrCat(FormatBytes(free), " free beside the plan in ", path);
   if (free >= kLeast) {
     report.Ok(kDisk, text);
   } else {
@@ -89,7 +90,7 @@ void CheckReads(const Machine& machine, const std::string& path, uint64_t size,
     return;
   }
   const auto turns = Rotates(machine.files, path);
-  std::string text = path;
+  std::string text = std::filesystem::path(path).lexically_normal();
   absl::StrAppend(&text, !turns   ? ": kind of disk unknown"
                          : *turns ? ": on a disk that turns"
                                   : ": on a disk without moving parts");
@@ -105,11 +106,11 @@ void CheckReads(const Machine& machine, const std::string& path, uint64_t size,
                      "look at dmesg: the disk or the file system is damaged");
       return;
     }
-    absl::StrAppend(&text,
-                    absl::StrFormat(", %.2f GB/s %s, %s in %.0f s", rate * 1e-9,
-                                    file->direct() ? "past the page cache"
-                                                   : "through the page cache",
-                                    FormatBytes(total), total / rate));
+    absl::StrAppend(
+        &text, absl::StrFormat(", %.2f GB/s %s, all %s in %.1f s", rate * 1e-9,
+                               file->direct() ? "past the page cache"
+                                              : "through the page cache",
+                               FormatBytes(total), total / rate));
   }
   const bool slow = rate > 0 ? rate < kSlow : turns.value_or(false);
   const std::string remedy =
@@ -167,7 +168,8 @@ void CheckDisk(const Machine& machine, const PlanFile& file,
     path = at;
   }
   if (wrong == 0) {
-    report.Ok(kFiles, absl::StrCat(plan.weight_files()->size(), " of ",
+    const uint32_t count = plan.weight_files()->size();
+    report.Ok(kFiles, absl::StrCat(count, count == 1 ? " file, " : " files, ",
                                    FormatBytes(total)));
   }
   if (path.empty()) return;

@@ -134,7 +134,9 @@ void CheckDrivers(const Machine& machine,
                        "install what is named; as another user or in a "
                        "container the library may be out of the loader's path");
       } else {
-        report.Ok(kLibraries, absl::StrCat("not needed: ", text));
+        report.Ok(
+            kLibraries,
+            absl::StrCat(driver.api, ": none, and no card that needs it"));
       }
     }
     for (size_t i = 0; i < driver.devices.size(); ++i) {

@@ -104,7 +104,7 @@ void CheckMemory(const Machine& machine, Report& report) {
   const std::string text = absl::StrCat(
       FormatBytes(available), " available of ", FormatBytes(machine.memory),
       ", of which ", FormatBytes(std::min(available, HostReserve(available))),
-      " are left alone");
+      " are left to others by automatic sizes");
   if (available >= machine.memory / 2) {
     report.Ok(kMemory, text);
   } else {
@@ -156,15 +156,31 @@ void CheckLocking(const Machine& machine, const PlanNeeds& needs,
   if (space == kNoLimit) return;
   const std::string text = absl::StrCat(FormatBytes(space), " at most");
   const char* const remedy = "ulimit -v unlimited, LimitAS=infinity";
-  if (space <= needs.largest_file || space < machine.memory) {
+  if (!machine.cards.empty() && space < machine.memory) {
+    // Drivers take addresses for all of a card's memory and of the host's.
     report.Problem(
-        kSpace, absl::StrCat(text, ", weight files are mapped whole"), remedy);
+        kSpace,
+        absl::StrCat(text, ", drivers of GPUs reserve more than the ",
+                     FormatBytes(machine.memory), " of the machine"),
+        remedy);
+  } else if (needs.memory == 0) {
+    report.Note(kSpace, absl::StrCat(text, ", weight files are mapped whole"),
+                remedy);
+  } else if (space < needs.AddressBytes()) {
+    report.Problem(kSpace,
+                   absl::StrCat(text, ", the plan takes ",
+                                FormatBytes(needs.AddressBytes()), ", ",
+                                FormatBytes(needs.file_bytes),
+                                " of it for its weight files"),
+                   remedy);
   } else {
-    report.Note(kSpace, text, remedy);
+    report.Ok(kSpace, absl::StrCat(text, ", the plan takes ",
+                                   FormatBytes(needs.AddressBytes())));
   }
 }
 
-void CheckGroups(const Machine& machine, Report& report) {
+void CheckGroups(const Machine& machine, const PlanNeeds& needs,
+                 Report& report) {
   constexpr char kGroup[] = "control group";
   const MemoryLimits& limits = machine.limits;
   if (limits.group == kNoLimit) {
@@ -181,7 +197,8 @@ void CheckGroups(const Machine& machine, Report& report) {
   if (limits.machine != kNoLimit && limits.group >= limits.machine) {
     report.Ok(kGroup, text);
   } else if (limits.machine == kNoLimit ||
-             limits.group >= limits.machine / 4 * 3) {
+             limits.group >= limits.machine / 4 * 3 ||
+             (needs.memory > 0 && limits.group / 2 >= needs.HostBytes())) {
     report.Note(kGroup, text, remedy);
   } else {
     report.Problem(kGroup,
@@ -251,7 +268,11 @@ void CheckHugePages(const Machine& machine, Report& report) {
                 "them",
                 "write madvise to /sys/kernel/mm/transparent_hugepage/enabled");
   } else {
-    report.Ok(kHuge, absl::StrCat("transparent ones: ", *mode));
+    const size_t begin = mode->find('[') + 1, end = mode->find(']');
+    const bool known = begin > 0 && end != std::string::npos && end > begin;
+    report.Ok(kHuge,
+              absl::StrCat("transparent ones: ",
+                           known ? mode->substr(begin, end - begin) : *mode));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/plan/plan_generated.h"
 #include "tools/device/device_choice.h"
 #include "tools/glmrun/doctor_checks.h"
+#include "tools/glmrun/plan_tokenizer.h"
 
 namespace glm::tools {
 namespace {
@@ -79,13 +80,31 @@ PlanNeeds PlanNeeds::Of(const PlanFile& file) {
     if (const auto rows = ExpertRowsOf(plan, r)) {
       needs.row_bytes += rows->shape.rows() * rows->layout.row_bytes;
     }
+    needs.memory += PlanMemory(plan, {.slots = 1, .rank = r}).Committed();
   }
   if (plan.weight_files() != nullptr) {
     for (const plan::WeightFile* weights : *plan.weight_files()) {
-      needs.largest_file = std::max(needs.largest_file, weights->size());
+      needs.file_bytes += weights->size();
     }
   }
   return needs;
+}
+
+void CheckTokenizer(const PlanFile& file, Report& report) {
+  constexpr char kTokenizer[] = "plan tokenizer";
+  const auto tokenizer = LoadTokenizer(file);
+  if (!tokenizer.ok()) {
+    report.Problem(kTokenizer, std::string(tokenizer.status().message()),
+                   "compile the plan again");
+  } else if (*tokenizer == nullptr) {
+    report.Problem(kTokenizer,
+                   "none: the plan runs on ids alone (generate --prompt-ids)",
+                   "serve, chat and --prompt need one: compile it from a "
+                   "checkpoint with a tokenizer.json");
+  } else {
+    report.Ok(kTokenizer,
+              absl::StrCat("there, ", (*tokenizer)->vocab_size(), " ids"));
+  }
 }
 
 std::vector<const Device*> CheckCode(const PlanFile& file,
@@ -103,7 +122,7 @@ std::vector<const Device*> CheckCode(const PlanFile& file,
       const std::string name = (*device)->Describe();
       if (status.ok()) {
         able.push_back(device->get());
-        report.Ok(kCode, absl::StrCat(name, ": there"));
+        report.Ok(kCode, absl::StrCat("there is code for ", name));
       } else {
         report.Note(kCode, absl::StrCat(name, ": ", status.message()),
                     (*device)->Compiles()
@@ -129,11 +148,11 @@ std::vector<const Device*> CheckCode(const PlanFile& file,
         "what the drivers lack is above");
     return {};
   }
-  const std::string text = absl::StrCat(host.Describe(), ": there");
+  const std::string text = absl::StrCat("there is code for ", host.Describe());
   if (gpu) {
     report.Problem(kCode,
                    absl::StrCat(text,
-                                ", so that it runs there: the GPUs do "
+                                ", where it runs: the GPUs do "
                                 "not serve its ",
                                 ranks, ranks == 1 ? " rank" : " ranks"),
                    "compile with --target of the GPUs, --tp of their number");
@@ -159,7 +178,9 @@ uint64_t CheckFit(const PlanFile& file,
     }
     const std::string text =
         absl::StrCat(name, Describe(*memory, unified), "; ",
-                     FormatBytes(devices[r]->AvailableBytes()), " are free");
+                     FormatBytes(devices[r]->AvailableBytes()),
+                     " are free; of one sequence, each more takes ",
+                     FormatBytes(memory->state_per_slot));
     const uint64_t rows = memory->experts ? memory->experts->file_rows : 0;
     from_files += rows;
     if (rows > 0) {

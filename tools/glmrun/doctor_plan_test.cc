@@ -73,6 +73,12 @@ TEST_F(DoctorPlanTest, APlanForTheCardRunsThere) {
   EXPECT_THAT(findings(), ElementsAre(Is(Verdict::kOk, "(gfx1201)")));
 }
 
+TEST_F(DoctorPlanTest, APlanWithoutATokenizerCannotBeServed) {
+  CheckTokenizer(*Plan("gfx1201"), report_);
+  ASSERT_THAT(findings(), ElementsAre(Is(Verdict::kProblem, "none")));
+  EXPECT_THAT(findings()[0].remedy, HasSubstr("tokenizer.json"));
+}
+
 TEST_F(DoctorPlanTest, APlanForTheHostLeavesTheCardIdle) {
   const auto plan = Plan("host");
   EXPECT_THAT(CheckCode(*plan, drivers_, *host_, report_),
@@ -98,8 +104,10 @@ TEST_F(DoctorPlanTest, APlanForOtherCardsIsRefused) {
 
 TEST_F(DoctorPlanTest, RowsArePinnedWhereTheHostHasMemory) {
   const auto plan = Plan("gfx1201");
-  EXPECT_EQ(PlanNeeds::Of(*plan).row_bytes,
-            plan::kPagedRows * plan::kPagedRowBytes);
+  const PlanNeeds needs = PlanNeeds::Of(*plan);
+  EXPECT_EQ(needs.row_bytes, plan::kPagedRows * plan::kPagedRowBytes);
+  EXPECT_GT(needs.memory, 0u);
+  EXPECT_EQ(needs.file_bytes, plan::PagedWeightBytes(true).size());
   EXPECT_EQ(CheckFit(*plan, {card()}, limits_, report_), 0u);
   EXPECT_THAT(
       findings(),

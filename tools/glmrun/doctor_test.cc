@@ -112,13 +112,13 @@ class DoctorTest : public ::testing::Test {
     PutCard(1);
     PutCard(2);
   }
-  void PutLimits(const std::string& lock) {
+  void PutLimits(const std::string& lock,
+                 const std::string& space = "unlimited") {
     Put("/proc/self/limits",
         absl::StrCat("Limit            Soft Limit    Hard Limit    Units\n"
                      "Max locked memory     ",
-                     lock, "   ", lock,
-                     "   bytes\n"
-                     "Max address space     unlimited  unlimited  bytes"));
+                     lock, "   ", lock, "   bytes\nMax address space     ",
+                     space, "  ", space, "  bytes"));
   }
 
   // All checks of no plan, over drivers that are not there.
@@ -127,7 +127,7 @@ class DoctorTest : public ::testing::Test {
     Report report;
     CheckProcessor(machine, report);
     CheckMemory(machine, report);
-    CheckGroups(machine, report);
+    CheckGroups(machine, needs, report);
     CheckLocking(machine, needs, report);
     CheckAmdLimit(machine, needs, report);
     CheckHugePages(machine, report);
@@ -203,6 +203,33 @@ TEST_F(DoctorTest, ABadDesktopHasEachProblemWithItsRemedy) {
                                 Says("96.0 GiB for AMD's driver, 84.0 GiB"),
                                 Advises("ttm.pages_limit=43778048 "))));
   EXPECT_EQ(report.Count(Verdict::kProblem), 5) << report.ToString();
+}
+
+// What a plan needs counts, not what the machine has.
+TEST_F(DoctorTest, LimitsAreComparedWithThePlan) {
+  Put("/proc/meminfo", absl::StrCat("MemTotal: ", 64 << 20,
+                                    " kB\nMemAvailable: ", 60 << 20, " kB"));
+  Put("/proc/self/cgroup", "0::/user");
+  Put("/sys/fs/cgroup/user/memory.max", absl::StrCat(8 * kGiB));
+  Put("/sys/fs/cgroup/user/memory.current", "0");
+  PutLimits("unlimited", absl::StrCat(20 * kGiB));
+  const PlanNeeds small = {.file_bytes = 20 << 20, .memory = 5 << 20};
+  EXPECT_EQ(Check(small).Count(Verdict::kProblem), 0)
+      << Check(small).ToString();
+  EXPECT_THAT(Of(Check(small), "address space"),
+              ElementsAre(AllOf(Is(Verdict::kOk), Says("20.0 GiB at most"))));
+  const PlanNeeds large = {.file_bytes = 30 * kGiB, .memory = 6 * kGiB};
+  EXPECT_THAT(Of(Check(large), "address space"),
+              ElementsAre(AllOf(Is(Verdict::kProblem),
+                                Says("takes 36.1 GiB, 30.0 GiB of it"))));
+  EXPECT_THAT(Of(Check(large), "control group"),
+              ElementsAre(Is(Verdict::kProblem)));
+  EXPECT_THAT(Of(Check(), "address space"), ElementsAre(Is(Verdict::kNote)));
+  PutGoodDesktop();
+  PutLimits("unlimited", absl::StrCat(20 * kGiB));
+  EXPECT_THAT(
+      Of(Check(small), "address space"),
+      ElementsAre(AllOf(Is(Verdict::kProblem), Says("drivers of GPUs"))));
 }
 
 TEST_F(DoctorTest, NothingThereIsNoCrash) {
@@ -334,7 +361,7 @@ TEST_F(DoctorTest, ADriverIsAProblemWhereItsCardIs) {
   Report report;
   CheckDrivers(Machine::Read(root_), drivers, report);
   EXPECT_THAT(report.findings(),
-              ElementsAre(AllOf(Is(Verdict::kOk), Says("libcuda?")),
+              ElementsAre(AllOf(Is(Verdict::kOk), Says("CUDA: none")),
                           AllOf(Is(Verdict::kProblem), Says("libamdhip?"))));
 }
 

@@ -147,14 +147,69 @@ TEST_F(GlmrunTest, WrongUsageIsTwo) {
         "bench " + plan() + " --warm-up -1",
         "bench " + plan() + " --repeat 0",
         "bench " + plan() + " --hit-rate nan",
+        "serve " + plan() + " --drain-seconds nan",
+        "serve " + plan() + " --drain-seconds inf",
+        "serve " + plan() + " --drain-seconds -1",
+        "serve " + plan() + " --port 65536",
+        "serve " + plan() + " --parallel 0",
+        "serve " + plan() + " --stall-seconds 0",
+        "serve " + plan() + " --cors-origin example.com",
+        "serve " + plan() + " --cors-origin https://example.com/",
+        "serve " + plan() + " --cors-origin https://Example.com",
+        "serve " + plan() + " --cors-origin https://example.com:0",
+        "serve " + plan() + " --cors-origin null",
         std::string("inspect \"\"")}) {
     EXPECT_EQ(Run(arguments).code, 2) << arguments;
   }
 }
 
+TEST_F(GlmrunTest, AWordThatIsNoCommandGetsTheNearOnes) {
+  EXPECT_THAT(Run("srve x", /*errors=*/true).output,
+              HasSubstr("no command 'srve'; did you mean serve?"));
+  EXPECT_THAT(Run("dance", /*errors=*/true).output, HasSubstr("doctor"));
+}
+
+TEST_F(GlmrunTest, VersionNamesPlansAndDevices) {
+  const Outcome run = Run("--version");
+  EXPECT_EQ(run.code, 0);
+  for (const char* text : {"glmrun " GLM_VERSION, "plan files", "cuda"}) {
+    EXPECT_THAT(run.output, HasSubstr(text));
+  }
+}
+
+// What is at fault is said before the port is open.
+TEST_F(GlmrunTest, ServeLooksAtThePlanFirst) {
+  const auto refused = [this](const std::string& arguments, int code,
+                              const std::string& why) {
+    const Outcome run = Run("serve --port 0 " + arguments, /*errors=*/true);
+    EXPECT_EQ(run.code, code) << run.output;
+    EXPECT_THAT(run.output, HasSubstr(why));
+    EXPECT_THAT(run.output, Not(HasSubstr("listening")));
+  };
+  refused(folder_ + "/absent.glmplan", 1, "absent.glmplan");
+  refused(folder_ + "/toy.bin", 1, "toy.bin");
+  refused(plan(), 1, "holds no tokenizer");
+  refused(plan() + " --device cuda:9", 3, "--device cuda:9");
+  refused(plan() + " --expert-slots 9", 1, "--experts paged");
+}
+
+TEST_F(GlmrunTest, KeysThatAreWrongAreNamedByTheirLine) {
+  const std::string keys = folder_ + "/keys";
+  const std::string serve = "serve " + plan() + " --api-key-file " + keys;
+  plan::WriteBytes(keys, "# ours\n\nsk-one\nsk two\n");
+  EXPECT_THAT(Run(serve, /*errors=*/true).output,
+              HasSubstr("keys:4: the key holds characters other than"));
+  plan::WriteBytes(keys, "# none\n");
+  EXPECT_THAT(Run(serve, /*errors=*/true).output,
+              HasSubstr("holds no key in 1 line"));
+  plan::WriteBytes(keys, "# ours\n\nsk-one\n");
+  EXPECT_THAT(Run(serve, /*errors=*/true).output,
+              HasSubstr("holds no tokenizer"));
+}
+
 TEST_F(GlmrunTest, HelpTeachesWithExamples) {
   for (const std::string command :
-       {"", "generate", "chat", "bench", "inspect"}) {
+       {"", "generate", "chat", "bench", "inspect", "serve", "doctor"}) {
     const Outcome run = Run(command + " --help");
     EXPECT_EQ(run.code, 0);
     EXPECT_THAT(run.output, HasSubstr("Examples:")) << command;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/base/standard_streams.h"
+#include "runtime/plan/plan_format.h"
 #include "tools/glmrun/command.h"
 #include "tools/options/option_checks.h"
 
@@ -52,12 +53,23 @@ constexpr char kFooter[] =
     "text\n"
     "so far, the second at once.\n";
 
+std::string Version() {
+  const auto number = [](uint32_t version) { return std::to_string(version); };
+  return "glmrun " GLM_VERSION "\nplan files of version " +
+         number(glm::plan::kOldestFileVersion) + " to " +
+         number(glm::plan::kFileVersion) +
+         "\ndevices: host (x86-64), cuda and hip through the driver that is "
+         "installed";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   glm::OpenStandardStreams();
   CLI::App app("Runs a plan that `glmc compile` made.", "glmrun");
   app.footer(kFooter);
+  app.set_version_flag("--version", Version(),
+                       "Print version, plan versions and devices, and exit");
   app.require_subcommand(1);
   glm::tools::Run run;
   glm::tools::AddGenerate(app, run);
@@ -66,6 +78,11 @@ int main(int argc, char** argv) {
   glm::tools::AddInspect(app, run);
   glm::tools::AddServe(app, run);
   glm::tools::AddDoctor(app, run);
+  if (const std::string wrong = glm::tools::UnknownCommand(app, argc, argv);
+      !wrong.empty()) {
+    std::fprintf(stderr, "glmrun: %s\n", wrong.c_str());
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

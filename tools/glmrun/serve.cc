@@ -21,6 +21,7 @@
 #include "runtime/grammar/json_grammar.h"
 #include "runtime/serve/openai_api.h"
 #include "tools/glmrun/command.h"
+#include "tools/glmrun/serve_checks.h"
 #include "tools/glmrun/serve_options.h"
 #include "tools/glmrun/session.h"
 #include "tools/glmrun/terminal.h"
@@ -45,11 +46,30 @@ void WriteLine(const std::string& line) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-absl::StatusOr<std::shared_ptr<Engine>> MakeEngine(
-    StepRunner& runner, const ServeOptions& options) {
+absl::StatusOr<ExpertTraffic> TrafficOf(const ObservableRunner& runner) {
+  ExpertTraffic traffic;
+  for (PagedExperts* experts : runner.paging()) {
+    GLM_ASSIGN_OR_RETURN(const auto layers, experts->Counts());
+    for (const ExpertCounts& layer : layers) {
+      traffic.hits += layer.accesses - std::min(layer.accesses, layer.misses);
+      traffic.misses += layer.misses;
+      traffic.file_rows += layer.asked;
+      traffic.host_bytes += layer.bytes_pinned;
+      traffic.file_bytes += layer.bytes_file;
+    }
+  }
+  return traffic;
+}
+
+absl::StatusOr<std::shared_ptr<Engine>> MakeEngine(ObservableRunner& runner,
+                                                   const ServeOptions& options,
+                                                   uint64_t cache_bytes) {
   BatchEngineOptions batch;
   batch.queue_limit = options.queue;
-  batch.cache_bytes = options.cache_memory;
+  batch.cache_bytes = cache_bytes;
+  if (!runner.paging().empty()) {
+    batch.expert_traffic = [&runner] { return TrafficOf(runner); };
+  }
   GLM_ASSIGN_OR_RETURN(std::unique_ptr<BatchEngine> engine,
                        BatchEngine::Create(runner, batch));
   return std::shared_ptr<Engine>(std::move(engine));
@@ -119,13 +139,16 @@ std::string Fingerprint(const Session& session) {
 }
 
 absl::StatusOr<std::shared_ptr<const serve::ServedModel>> Load(
-    const ServeOptions& options, const Interrupts& interrupts, Loaded& loaded) {
+    const ServeOptions& options, const MemoryShares& memory,
+    const Interrupts& interrupts, Loaded& loaded) {
   SessionOptions session = options.session;
   session.slots = options.parallel;
-  GLM_ASSIGN_OR_RETURN(loaded.session, Session::Open(session, interrupts));
+  session.memory_limit = memory.plan_limit;
+  session.experts.host_taken = memory.cache;
   Session& open = *loaded.session;
-  GLM_RETURN_IF_ERROR(open.NeedTokenizer());
-  GLM_ASSIGN_OR_RETURN(loaded.engine, MakeEngine(*open.executor, options));
+  GLM_RETURN_IF_ERROR(open.Load(session, interrupts));
+  GLM_ASSIGN_OR_RETURN(loaded.engine,
+                       MakeEngine(*open.executor, options, memory.cache));
   const GenerateOptions generation = open.Generation({});
   auto model = std::make_shared<serve::ServedModel>();
   model->engine = loaded.engine;
@@ -161,6 +184,7 @@ class ServeCommand {
   absl::Status Run();
 
  private:
+  // What is at fault is known before there is a port to ask at.
   absl::Status Start();
   void LoadModel();
   void Drain();
@@ -168,6 +192,7 @@ class ServeCommand {
   const ServeOptions options_;
   Interrupts interrupts_;
   Loaded loaded_;
+  MemoryShares memory_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool load_ended_ = false;
@@ -180,6 +205,11 @@ class ServeCommand {
 absl::Status ServeCommand::Start() {
   serve::OpenAiApiOptions api;
   GLM_ASSIGN_OR_RETURN(api.api_keys, ApiKeys(options_));
+  GLM_ASSIGN_OR_RETURN(loaded_.session, Session::Prepare(options_.session));
+  GLM_ASSIGN_OR_RETURN(const ServePlan plan,
+                       CheckServePlan(*loaded_.session, options_));
+  memory_ = plan.memory;
+  api.stall_limit = std::chrono::seconds(options_.stall_seconds);
   const auto format = options_.log_format == "json" ? serve::LogFormat::kJson
                                                     : serve::LogFormat::kText;
   api.log = [format](const serve::RequestLogEntry& entry) {
@@ -201,6 +231,7 @@ absl::Status ServeCommand::Start() {
   WriteLine(absl::StrCat("listening at http://", options_.host, ":",
                          server_->port(), ", loading ",
                          options_.session.plan_path));
+  for (const std::string& note : plan.notes) WriteLine(note);
   if (open) {
     WriteLine(
         "warning: whoever reaches this machine can use the model; see "
@@ -211,7 +242,7 @@ absl::Status ServeCommand::Start() {
 
 void ServeCommand::LoadModel() {
   const auto begin = std::chrono::steady_clock::now();
-  auto model = Load(options_, interrupts_, loaded_);
+  auto model = Load(options_, memory_, interrupts_, loaded_);
   if (model.ok()) {
     const std::chrono::duration<double> seconds =
         std::chrono::steady_clock::now() - begin;
@@ -219,8 +250,9 @@ void ServeCommand::LoadModel() {
     std::snprintf(text, sizeof(text), "%.1f", seconds.count());
     WriteLine(absl::StrCat("serving '", (*model)->name, "', ",
                            options_.parallel, " at a time, context ",
-                           loaded_.engine->model().max_context,
-                           " tokens, loaded in ", text, " s"));
+                           loaded_.engine->model().max_context, " tokens, ",
+                           FormatBytes(memory_.cache),
+                           " for states of prompts, loaded in ", text, " s"));
     {
       const std::lock_guard lock(mutex_);
       tiers_ = TiersOf(*loaded_.session);

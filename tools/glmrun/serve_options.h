@@ -3,6 +3,7 @@
 #define GLM_TOOLS_GLMRUN_SERVE_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,19 @@ struct ServeOptions {
   std::string cors_origin;
   std::string log_format = "text";
   uint32_t parallel = 4;
+  bool parallel_given = false;
   uint32_t queue = 64;
-  uint64_t cache_memory = uint64_t{1} << 30;
+  std::optional<uint64_t> cache_memory;  // none: kDefaultCacheBytes, or less
   double drain_seconds = 4;
+  uint32_t stall_seconds = 60;
 };
 
 void AddServeOptions(CLI::App& command, ServeOptions& options);
 
-// Of --api-key, each line of --api-key-file, and GLM_API_KEY; empty: none was
-// given. Errors: kInvalidArgument (a file that cannot be read or holds no key,
-// a key that no header can carry). No message holds a key.
+// Of --api-key, each line of --api-key-file that is neither empty nor begins
+// with #, and GLM_API_KEY; empty: none was given. Errors: kInvalidArgument (a
+// file that cannot be read or holds no key, a key that no header can carry,
+// with its line). No message holds a key.
 absl::StatusOr<std::vector<std::string>> ApiKeys(const ServeOptions& options);
 
 }  // namespace glm::tools

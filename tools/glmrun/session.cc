@@ -9,6 +9,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_generated.h"
 #include "tools/device/expert_options.h"
+#include "tools/glmrun/plan_tokenizer.h"
 #include "tools/options/option_checks.h"
 
 namespace glm::tools {
@@ -92,19 +93,15 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
                    "Go on when the model would stop");
 }
 
-absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
-    const PlanFile& plan) {
-  const plan::Segment* segment = plan.plan().tokenizer();
-  if (segment == nullptr || segment->size() == 0) return nullptr;
-  GLM_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes,
-                       plan.SegmentBytes(*segment, "tokenizer"));
-  return text::Tokenizer::FromJson(
-      {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-      absl::StrCat(plan.path(), ": tokenizer.json"));
-}
-
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     const SessionOptions& options, const Interrupts& interrupts) {
+  GLM_ASSIGN_OR_RETURN(auto session, Prepare(options));
+  GLM_RETURN_IF_ERROR(session->Load(options, interrupts));
+  return session;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Prepare(
+    const SessionOptions& options) {
   auto session = std::make_unique<Session>();
   GLM_ASSIGN_OR_RETURN(session->plan, PlanFile::Open(options.plan_path));
   GLM_RETURN_IF_ERROR(CheckExpertOptions(options.experts, *session->plan));
@@ -112,16 +109,20 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   GLM_ASSIGN_OR_RETURN(
       session->devices,
       OpenDevices(options.device, options.simulate, *session->plan));
-  const RankDevices& devices = session->devices;
-  ExecutorOptions executor;
-  executor.weights_dirs = options.weights_dirs;
-  executor.memory_limit = options.memory_limit;
-  executor.check_weights = !options.no_weight_check;
-  executor.graphs = !options.no_graphs;
-  executor.synthetic = options.synthetic;
-  executor.experts = options.experts;
-  executor.slots = options.slots;
-  executor.cancel = interrupts.flag();
+  return session;
+}
+
+absl::Status Session::Load(const SessionOptions& options,
+                           const Interrupts& interrupts) {
+  ExecutorOptions executor_options;
+  executor_options.weights_dirs = options.weights_dirs;
+  executor_options.memory_limit = options.memory_limit;
+  executor_options.check_weights = !options.no_weight_check;
+  executor_options.graphs = !options.no_graphs;
+  executor_options.synthetic = options.synthetic;
+  executor_options.experts = options.experts;
+  executor_options.slots = options.slots;
+  executor_options.cancel = interrupts.flag();
   if (options.verbose || devices.gpu || devices.simulated != nullptr) {
     std::fprintf(stderr, "device: %s\n", devices.Describe().c_str());
   }
@@ -132,7 +133,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
   }
   if (options.verbose) {
     const size_t ranks = devices.devices.size();
-    executor.on_memory_plan = [ranks](const MemoryPlan& memory) {
+    executor_options.on_memory_plan = [ranks](const MemoryPlan& memory) {
       std::fprintf(stderr, "memory%s:\n%s",
                    ranks == 1
                        ? ""
@@ -141,31 +142,31 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(
     };
   }
   ProgressBar checking("checking weights", uint64_t{1} << 20, " MiB");
-  executor.on_weights_read = [&](uint64_t done, uint64_t total) {
+  executor_options.on_weights_read = [&](uint64_t done, uint64_t total) {
     checking(done, total);
   };
   ProgressBar loading("loading weights", uint64_t{1} << 20, " MiB");
-  executor.on_weights_loaded = [&](uint64_t done, uint64_t total) {
+  executor_options.on_weights_loaded = [&](uint64_t done, uint64_t total) {
     checking.Clear();
     loading(done, total);
   };
   ProgressBar experts("loading experts", uint64_t{1} << 20, " MiB");
-  executor.on_experts_loaded = [&](uint64_t done, uint64_t total) {
+  executor_options.on_experts_loaded = [&](uint64_t done, uint64_t total) {
     checking.Clear();
     loading.Clear();
     experts(done, total);
   };
-  auto created = OpenRunner(session->plan, devices, executor);
+  auto created = OpenRunner(plan, devices, executor_options);
   checking.Clear();
   loading.Clear();
   experts.Clear();
-  GLM_ASSIGN_OR_RETURN(session->executor, std::move(created));
-  for (const PagedExperts* paging : session->executor->paging()) {
+  GLM_ASSIGN_OR_RETURN(executor, std::move(created));
+  for (const PagedExperts* paging : executor->paging()) {
     if (paging->budget().note.empty()) continue;
     std::fprintf(stderr, "%s\n", paging->budget().note.c_str());
   }
   if (interrupts.raised()) return absl::CancelledError("interrupted");
-  return session;
+  return absl::OkStatus();
 }
 
 absl::Status Session::NeedTokenizer() const {

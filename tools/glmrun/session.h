@@ -58,12 +58,22 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
 struct Session {
   std::shared_ptr<const PlanFile> plan;
   RankDevices devices;
-  std::unique_ptr<ObservableRunner> executor;
+  std::unique_ptr<ObservableRunner> executor;  // null until Load
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: the plan holds none
 
-  // Errors: kCancelled when `interrupts` was raised meanwhile.
+  // Prepare and Load.
   static absl::StatusOr<std::unique_ptr<Session>> Open(
       const SessionOptions& options, const Interrupts& interrupts);
+
+  // All but the executor: what is at fault in plan, tokenizer or devices is
+  // known within seconds.
+  static absl::StatusOr<std::unique_ptr<Session>> Prepare(
+      const SessionOptions& options);
+
+  // The executor, with its weights: minutes. Once.
+  // Errors: kCancelled when `interrupts` was raised meanwhile.
+  absl::Status Load(const SessionOptions& options,
+                    const Interrupts& interrupts);
 
   // Errors: kFailedPrecondition without a tokenizer, with the way around.
   absl::Status NeedTokenizer() const;
@@ -72,10 +82,6 @@ struct Session {
   // here, so that it can be shown.
   GenerateOptions Generation(const SamplingOptions& options) const;
 };
-
-// The tokenizer in the plan, or null.
-absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(
-    const PlanFile& plan);
 
 }  // namespace glm::tools
 

@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -40,6 +43,21 @@ int UnitBits(std::string_view unit) {
     return -1;
   }
   return 10 * (static_cast<int>(power) + 1);
+}
+
+// Letters to add, leave out or change, from one word to the other.
+size_t Distance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  for (size_t j = 0; j <= to.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t corner = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t change = corner + (from[i] != to[j]);
+      corner = row[j + 1];
+      row[j + 1] = std::min({change, corner + 1, row[j] + 1});
+    }
+  }
+  return row.back();
 }
 
 }  // namespace
@@ -112,6 +130,26 @@ std::string EmptyValue(const CLI::App& command) {
     }
   }
   return "";
+}
+
+std::string UnknownCommand(const CLI::App& app, int argc,
+                           const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  const std::string_view word = argv[1];
+  std::string all, near;
+  for (const CLI::App* command :
+       app.get_subcommands(std::function<bool(const CLI::App*)>())) {
+    const std::string& name = command->get_name();
+    if (name == word) return "";
+    absl::StrAppend(&all, all.empty() ? "" : ", ", name);
+    const bool begins = word.size() >= 2 && name.starts_with(word);
+    if (begins || Distance(word, name) <= (name.size() > 4 ? 2u : 1u)) {
+      absl::StrAppend(&near, near.empty() ? "" : " or ", name);
+    }
+  }
+  return absl::StrCat("there is no command '", argv[1], "'",
+                      near.empty() ? "" : "; did you mean ", near,
+                      near.empty() ? "; " : "? ", "commands: ", all);
 }
 
 }  // namespace glm::tools

@@ -32,6 +32,12 @@ CLI::Validator ByteSize();
 // told. After parsing.
 std::string EmptyValue(const CLI::App& command);
 
+// What is wrong with the word in the place of a subcommand, with the names that
+// are like it and all that there are; "": it names one, is an option, or is not
+// there.
+std::string UnknownCommand(const CLI::App& app, int argc,
+                           const char* const* argv);
+
 }  // namespace glm::tools
 
 #endif  // GLM_TOOLS_OPTIONS_OPTION_CHECKS_H_

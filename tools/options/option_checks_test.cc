@@ -79,5 +79,23 @@ TEST(EmptyValue, IsOfAnyOptionButATextToContinue) {
   EXPECT_EQ(EmptyValue(app), "--ids");
 }
 
+TEST(OptionChecksTest, WordsThatAreNoCommandGetTheNearOnes) {
+  CLI::App app;
+  app.add_subcommand("serve", "");
+  app.add_subcommand("chat", "");
+  const auto of = [&app](const char* word) {
+    const char* const arguments[] = {"tool", word};
+    return UnknownCommand(app, 2, arguments);
+  };
+  EXPECT_EQ(of("serve"), "");
+  EXPECT_EQ(of("--help"), "");
+  EXPECT_EQ(of("sevre"),
+            "there is no command 'sevre'; did you mean serve? commands: serve, "
+            "chat");
+  EXPECT_NE(of("se").find("did you mean serve?"), std::string::npos);
+  EXPECT_EQ(of("x"), "there is no command 'x'; commands: serve, chat");
+  EXPECT_EQ(UnknownCommand(app, 1, nullptr), "");
+}
+
 }  // namespace
 }  // namespace glm::tools
