@@ -41,6 +41,7 @@ absl::StatusOr<GeneratedToken> HostChoice::Choose(
   if (constraint != nullptr) {
     allowed_.assign((logits.size() + 63) / 64, 0);
     if (constraint->Allow(allowed_)) {
+      GLM_RETURN_IF_ERROR(constraint->status());
       masked_.assign(logits.begin(), logits.end());
       for (size_t id = 0; id < masked_.size(); ++id) {
         const bool allowed = allowed_[id / 64] >> (id % 64) & 1;

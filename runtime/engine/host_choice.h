@@ -25,8 +25,8 @@ class HostChoice {
   // The next token of `request` from the logits of the position after its last
   // token that was fed.
   //
-  // Errors: those of Sampler::Sample; kInternal when its constraint allows
-  // none.
+  // Errors: those of Sampler::Sample and of its constraint; kInternal when that
+  // allows none.
   absl::StatusOr<GeneratedToken> Choose(ActiveRequest& request,
                                         std::span<const float> logits);
 

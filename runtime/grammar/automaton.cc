@@ -1,6 +1,8 @@
 #include "runtime/grammar/automaton.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <utility>
 
 #include "runtime/grammar/limits.h"
@@ -86,27 +88,51 @@ StateId Automaton::AddToTree(StateId root, std::string_view text) {
   return at;
 }
 
-bool Automaton::CanEnd(const State& state,
-                       const std::vector<bool>& ends) const {
-  auto ends_at = [&](StateId id) { return ends[id]; };
-  switch (state.kind) {
-    case State::Kind::kReturn:
-      return true;
-    case State::Kind::kBytes:
-      return std::any_of(state.edges.begin(), state.edges.end(),
-                         [&](const ByteEdge& edge) { return ends[edge.to]; });
-    case State::Kind::kSplit:
-      return std::any_of(state.next.begin(), state.next.end(), ends_at);
-    case State::Kind::kCall:
-      return ends[state.next[0]] && ends[state.next[1]];
-    case State::Kind::kLoop:
-      return state.min <= state.max && ends[state.next[1]] &&
-             (state.min == 0 || ends[state.next[0]]);
-  }
-  return false;
+namespace {
+
+// kNever where one of them is; sums stay below it.
+uint64_t Sum(uint64_t a, uint64_t b) {
+  if (a == kNever || b == kNever) return kNever;
+  return a > kNever - 1 - b ? kNever - 1 : a + b;
 }
 
-std::vector<bool> Automaton::Trim() {
+uint64_t Product(uint64_t count, uint64_t bytes) {
+  if (count == 0 || bytes == 0) return 0;
+  if (bytes == kNever) return kNever;
+  return bytes > (kNever - 1) / count ? kNever - 1 : count * bytes;
+}
+
+uint64_t Least(const State& state, const std::vector<uint64_t>& least) {
+  uint64_t bytes = kNever;
+  switch (state.kind) {
+    case State::Kind::kReturn:
+      return 0;
+    case State::Kind::kBytes:
+      for (const ByteEdge& edge : state.edges) {
+        bytes = std::min(bytes, Sum(1, least[edge.to]));
+      }
+      return bytes;
+    case State::Kind::kSplit:
+      for (StateId next : state.next) {
+        bytes = std::min(bytes, least[next]);
+      }
+      return bytes;
+    case State::Kind::kCall:
+      return Sum(least[state.next[0]], least[state.next[1]]);
+    case State::Kind::kLoop:
+      return state.min > state.max
+                 ? kNever
+                 : Sum(Product(state.min, least[state.next[0]]),
+                       least[state.next[1]]);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// No way is shorter than what it leads to: the states become known in order of
+// their bytes, each once.
+std::vector<uint64_t> Automaton::LeastBytes() const {
   std::vector<std::vector<StateId>> users(size());
   for (StateId id = 0; id < size(); ++id) {
     for (const ByteEdge& edge : states_[id].edges) {
@@ -116,35 +142,48 @@ std::vector<bool> Automaton::Trim() {
       users[next].push_back(id);
     }
   }
-  std::vector<bool> ends(size(), false);
-  std::vector<StateId> news;
+  std::vector<uint64_t> least(size(), kNever);
+  using Found = std::pair<uint64_t, StateId>;
+  std::priority_queue<Found, std::vector<Found>, std::greater<>> found;
   auto look = [&](StateId id) {
-    if (!ends[id] && CanEnd(states_[id], ends)) {
-      ends[id] = true;
-      news.push_back(id);
+    if (least[id] != kNever) return;
+    if (uint64_t bytes = Least(states_[id], least); bytes != kNever) {
+      found.push({bytes, id});
     }
   };
+  look(kReturnState);
   for (StateId id = 0; id < size(); ++id) {
     look(id);
   }
-  while (!news.empty()) {
-    StateId id = news.back();
-    news.pop_back();
+  while (!found.empty()) {
+    auto [bytes, id] = found.top();
+    found.pop();
+    if (least[id] != kNever) {
+      continue;
+    }
+    least[id] = bytes;
     for (StateId user : users[id]) {
       look(user);
     }
   }
+  return least;
+}
+
+std::vector<uint64_t> Automaton::Trim() {
+  std::vector<uint64_t> least = LeastBytes();
+  auto never = [&](StateId id) { return least[id] == kNever; };
   for (State& state : states_) {
     std::erase_if(state.edges,
-                  [&](const ByteEdge& edge) { return !ends[edge.to]; });
+                  [&](const ByteEdge& edge) { return never(edge.to); });
     if (state.kind == State::Kind::kSplit) {
-      std::erase_if(state.next, [&](StateId id) { return !ends[id]; });
-    } else if (state.kind == State::Kind::kLoop && !ends[state.next[0]]) {
+      std::erase_if(state.next, never);
+    } else if (state.kind == State::Kind::kLoop && never(state.next[0])) {
       state.kind = State::Kind::kSplit;  // no turn is possible
       state.next.erase(state.next.begin());
     }
   }
-  return ends;
+  least_bytes = least[root];
+  return least;
 }
 
 }  // namespace glm::grammar

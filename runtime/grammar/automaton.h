@@ -15,6 +15,7 @@ namespace glm::grammar {
 using StateId = uint32_t;
 
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
+inline constexpr uint64_t kNever = UINT64_MAX;
 
 struct ByteEdge {
   uint8_t low = 0;
@@ -63,16 +64,18 @@ class Automaton {
   bool overflowed() const { return overflowed_; }
 
   // Removes all ways that lead to no end: afterwards each state that can be
-  // reached is on the way to one. Returns which states can end.
-  std::vector<bool> Trim();
+  // reached is on the way to one. Returns the bytes of the shortest way from
+  // each state to the end of its rule; kNever where there is none.
+  std::vector<uint64_t> Trim();
 
   StateId root = kReturnState;
+  uint64_t least_bytes = 0;        // of a text from `root`
   bool has_free_keys = false;      // key_tracker.h is needed
   bool has_bounded_loops = false;  // counts tell states apart
 
  private:
   StateId Add(State state);
-  bool CanEnd(const State& state, const std::vector<bool>& ends) const;
+  std::vector<uint64_t> LeastBytes() const;
 
   std::vector<State> states_;
   bool overflowed_ = false;

@@ -27,7 +27,8 @@ std::optional<CodePointSet> Lengths(uint64_t min, std::optional<uint64_t> max) {
   return set;
 }
 
-std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b) {
+std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b,
+                                 PatternWork& work) {
   CodePointSet set;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> ids;
   std::vector<std::pair<uint32_t, uint32_t>> pairs;
@@ -47,6 +48,10 @@ std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b) {
     auto [x, y] = pairs[i];
     CodePointState state;
     state.can_end = a[x].can_end && b[y].can_end;
+    work.Add(1 + a[x].edges.size() * b[y].edges.size());
+    if (work.exhausted()) {
+      return std::nullopt;
+    }
     for (const CodePointEdge& p : a[x].edges) {
       for (const CodePointEdge& q : b[y].edges) {
         uint32_t low = std::max(p.low, q.low);
@@ -65,12 +70,17 @@ std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b) {
   return set;
 }
 
-bool Contains(const CodePointSet& set, std::string_view text) {
+bool Contains(const CodePointSet& set, std::string_view text,
+              PatternWork& work) {
   std::vector<uint32_t> at = {0};
   for (size_t position = 0; position < text.size();) {
     uint32_t code_point = text::NextCodePoint(text, position);
     std::vector<uint32_t> next;
     for (uint32_t state : at) {
+      work.Add(1 + set[state].edges.size());
+      if (work.exhausted()) {
+        return false;
+      }
       for (const CodePointEdge& edge : set[state].edges) {
         if (edge.low <= code_point && code_point <= edge.high) {
           next.push_back(edge.to);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/grammar/pattern_work.h"
+
 namespace glm::grammar {
 
 inline constexpr uint32_t kMaxCodePoint = 0x10FFFF;
@@ -30,11 +32,13 @@ using CodePointSet = std::vector<CodePointState>;
 // states (limits.h).
 std::optional<CodePointSet> Lengths(uint64_t min, std::optional<uint64_t> max);
 
-// Strings in both. Nothing when that needs too many states or edges.
-std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b);
+// Strings in both. Nothing when that needs too many states, edges or steps.
+std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b,
+                                 PatternWork& work);
 
-// Whether the set has the valid UTF-8 `text`.
-bool Contains(const CodePointSet& set, std::string_view text);
+// Whether the set has the valid UTF-8 `text`; false when `work` is exhausted.
+bool Contains(const CodePointSet& set, std::string_view text,
+              PatternWork& work);
 
 }  // namespace glm::grammar
 

@@ -46,13 +46,15 @@ absl::StatusOr<uint8_t> TypeNamed(const Place& place) {
       return bits;
     }
   }
-  return place.Bad(
-      "type must be null, boolean, integer, number, string, "
+  return place.Wrong(
+      "null, boolean, integer, number, string, "
       "array or object, or a list of these");
 }
 
 class Merger {
  public:
+  explicit Merger(PatternWork& work) : work_(work) {}
+
   absl::Status Add(const Place& place) {
     place_ = &place;
     GLM_RETURN_IF_ERROR(AddType());
@@ -111,7 +113,7 @@ class Merger {
         std::optional<Decimal> number =
             at->schema->is_number() ? Decimal::Of(*at->schema) : std::nullopt;
         if (!number.has_value()) {
-          return at->Bad(absl::StrCat(std::string(key), " must be a number"));
+          return at->Wrong("a number");
         }
         keywords_of_ |= kInteger | kFraction;
         Bound bound{*std::move(number), exclusive};
@@ -136,8 +138,7 @@ class Merger {
       const Json& value = *at->schema;
       double number = value.is_number() ? value.get<double>() : -1;
       if (!(number >= 0) || number > 1e15 || number != std::floor(number)) {
-        return at->Bad(absl::StrCat(std::string(low ? min : max),
-                                    " must be a whole number from 0 to 1e15"));
+        return at->Wrong("a whole number from 0 to 1e15");
       }
       keywords_of_ |= type;
       auto limit = static_cast<uint64_t>(number);
@@ -151,11 +152,15 @@ class Merger {
   }
 
   absl::Status AddPattern(const Place& at, std::string_view pattern) {
-    absl::StatusOr<CodePointSet> set = ParsePattern(pattern);
+    absl::StatusOr<CodePointSet> set = ParsePattern(pattern, work_);
     if (!set.ok()) {
       return absl::IsResourceExhausted(set.status())
                  ? at.TooMuch(std::string(set.status().message()))
-                 : at.Bad(std::string(set.status().message()));
+                 : at.Bad(absl::StrCat(
+                       std::string(set.status().message()), "; found ",
+                       Shown(*at.schema),
+                       "; supported are characters, classes, groups, |, *, +, "
+                       "?, {m,n}, ^ at the begin and $ at the end"));
     }
     keywords_of_ |= kString;
     all_.pattern_place = at;
@@ -163,7 +168,7 @@ class Merger {
       all_.pattern = *std::move(set);
       return absl::OkStatus();
     }
-    all_.pattern = Both(*all_.pattern, *set);
+    all_.pattern = Both(*all_.pattern, *set, work_);
     return all_.pattern.has_value()
                ? absl::OkStatus()
                : at.TooMuch(
@@ -176,14 +181,14 @@ class Merger {
         AddCount("minLength", "maxLength", kString, all_.length));
     if (std::optional<Place> at = Find("pattern")) {
       if (!at->schema->is_string()) {
-        return at->Bad("pattern must be a string");
+        return at->Wrong("a string");
       }
       GLM_RETURN_IF_ERROR(
           AddPattern(*at, at->schema->get_ref<const std::string&>()));
     }
     if (std::optional<Place> at = Find("format")) {
       if (!at->schema->is_string()) {
-        return at->Bad("format must be a string");
+        return at->Wrong("a string");
       }
       if (auto pattern =
               PatternOfFormat(at->schema->get_ref<const std::string&>())) {
@@ -209,7 +214,7 @@ class Merger {
     keywords.rest = rest;
     if (prefix.has_value()) {
       if (!prefix->schema->is_array()) {
-        return prefix->Bad("must be a list of schemas");
+        return prefix->Wrong("a list of schemas");
       }
       for (size_t i = 0; i < prefix->schema->size(); ++i) {
         keywords.prefix.push_back(prefix->At(i));
@@ -225,11 +230,11 @@ class Merger {
     if (std::optional<Place> required = Find("required")) {
       keywords_of_ |= kObject;
       if (!required->schema->is_array()) {
-        return required->Bad("must be a list of names");
+        return required->Wrong("a list of names");
       }
       for (const Json& name : *required->schema) {
         if (!name.is_string()) {
-          return required->Bad("must be a list of names");
+          return required->Wrong("a list of names");
         }
         auto text = name.get<std::string>();
         if (std::find(all_.required.begin(), all_.required.end(), text) ==
@@ -245,7 +250,7 @@ class Merger {
     ObjectKeywords keywords{Find("properties"), Find("additionalProperties")};
     if (keywords.properties.has_value() &&
         !keywords.properties->schema->is_object()) {
-      return keywords.properties->Bad("must be an object of schemas");
+      return keywords.properties->Wrong("an object of schemas");
     }
     if (keywords.properties.has_value() || keywords.additional.has_value()) {
       keywords_of_ |= kObject;
@@ -263,7 +268,7 @@ class Merger {
       std::vector<const Json*> values = {at->schema};
       if (is_enum) {
         if (!at->schema->is_array() || at->schema->empty()) {
-          return at->Bad("enum must be a list of at least one value");
+          return at->Wrong("a list of at least one value");
         }
         values.clear();
         for (const Json& value : *at->schema) {
@@ -296,10 +301,14 @@ class Merger {
     }
     std::erase_if(*all_.values,
                   [&](const Json* value) { return !IsAllowed(*value); });
-    return absl::OkStatus();
+    return work_.exhausted()
+               ? values_place_.TooMuch(
+                     "comparing these values with the pattern takes too many "
+                     "steps; leave only the values")
+               : absl::OkStatus();
   }
 
-  bool IsAllowed(const Json& value) const {
+  bool IsAllowed(const Json& value) {
     uint8_t type = TypeOf(value);
     if ((type & all_.types) == 0) {
       return false;
@@ -312,12 +321,13 @@ class Merger {
       const auto& text = value.get_ref<const std::string&>();
       uint64_t length = static_cast<uint64_t>(std::count_if(
           text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-      return all_.length.Has(length) &&
-             (!all_.pattern.has_value() || Contains(*all_.pattern, text));
+      return all_.length.Has(length) && (!all_.pattern.has_value() ||
+                                         Contains(*all_.pattern, text, work_));
     }
     return true;
   }
 
+  PatternWork& work_;
   const Place* place_ = nullptr;
   Constraints all_;
   bool typed_ = false;
@@ -327,8 +337,8 @@ class Merger {
 
 }  // namespace
 
-absl::StatusOr<Constraints> Merge(const Places& all) {
-  Merger merger;
+absl::StatusOr<Constraints> Merge(const Places& all, PatternWork& work) {
+  Merger merger(work);
   for (const Place& place : all) {
     GLM_RETURN_IF_ERROR(merger.Add(place));
   }

@@ -66,7 +66,7 @@ struct Constraints {
 // which is less than JSON Schema allows.
 //
 // Errors: as JsonGrammar::FromSchema.
-absl::StatusOr<Constraints> Merge(const Places& all);
+absl::StatusOr<Constraints> Merge(const Places& all, PatternWork& work);
 
 }  // namespace glm::grammar
 

@@ -37,13 +37,13 @@ std::shared_ptr<const JsonGrammar> JsonGrammar::AnyObject() {
   return any;
 }
 
-const std::vector<uint64_t>& SharedMachine::MaskOf(
+const std::vector<uint64_t>* SharedMachine::MaskOf(
     const std::shared_ptr<const VocabularyTree>& vocabulary, int32_t state) {
   state = machine.Canonical(state, vocabulary->longest());
   Key key{vocabulary.get(), state};
   if (auto known = by_key.find(key); known != by_key.end()) {
     masks.splice(masks.begin(), masks, known->second);
-    return masks.front().words;
+    return &masks.front().words;
   }
   std::vector<uint64_t> words(vocabulary->words(), 0);
   std::vector<int32_t> states(vocabulary->longest() + 1);  // by depth
@@ -58,6 +58,9 @@ const std::vector<uint64_t>& SharedMachine::MaskOf(
     const VocabularyTree::Node& node = nodes[i];
     int32_t next = machine.Step(states[node.depth - 1], node.byte, false);
     if (next == Machine::kDead) {
+      if (machine.exhausted()) {
+        break;
+      }
       i = node.end;
       continue;
     }
@@ -68,13 +71,16 @@ const std::vector<uint64_t>& SharedMachine::MaskOf(
                                                     << (tokens[t] % 64);
     }
   }
-  if (masks.size() >= kMaxCachedMasks) {
+  if (machine.exhausted()) {
+    return nullptr;
+  }
+  if (masks.size() >= max_masks) {
     by_key.erase(masks.back().key);
     masks.pop_back();
   }
   masks.push_front({key, vocabulary, std::move(words)});
   by_key[key] = masks.begin();
-  return masks.front().words;
+  return &masks.front().words;
 }
 
 std::shared_ptr<SharedMachine> CompiledGrammar::MachineBut(
@@ -86,26 +92,43 @@ std::shared_ptr<SharedMachine> CompiledGrammar::MachineBut(
     is_full = current_->machine.Full();
   }
   if (is_full) {
-    current_ = std::make_shared<SharedMachine>(automaton_);
+    current_ = std::make_shared<SharedMachine>(automaton_, max_masks_);
   }
   return current_;
 }
 
 bool CompiledGrammar::Matches(std::string_view text) const {
   GrammarRun run(*this);
-  return run.Push(text) && run.CanEnd();
+  for (char c : text) {  // each with work of its own
+    if (!run.Push({&c, 1})) {
+      return false;
+    }
+  }
+  return run.CanEnd();
 }
 
-GrammarRun::GrammarRun(const CompiledGrammar& grammar)
-    : grammar_(grammar), shared_(grammar.MachineBut(nullptr)) {
+GrammarRun::GrammarRun(const CompiledGrammar& grammar, StateId rule,
+                       bool tracks_keys)
+    : grammar_(grammar),
+      shared_(grammar.MachineBut(nullptr)),
+      tracks_keys_(tracks_keys) {
   std::lock_guard lock(shared_->mutex);
-  state_ = shared_->machine.start();
+  shared_->machine.BeginToken();
+  state_ = shared_->machine.Start(rule);
+  exhausted_ = shared_->machine.exhausted();
+}
+
+bool GrammarRun::IsFull() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->machine.Full();
 }
 
 bool GrammarRun::Push(std::string_view bytes) {
-  bool full = false;
+  if (exhausted_) {
+    return false;
+  }
   for (size_t at = 0; at < bytes.size();) {
-    if (full) {
+    if (IsFull()) {
       std::shared_ptr<SharedMachine> next = grammar_.MachineBut(shared_.get());
       // Always from older to newer: no two threads wait for each other.
       std::lock_guard old_lock(shared_->mutex);
@@ -114,16 +137,18 @@ bool GrammarRun::Push(std::string_view bytes) {
       shared_.swap(next);
     }
     std::lock_guard lock(shared_->mutex);
-    for (full = false; at < bytes.size() && !full; ++at) {
+    shared_->machine.BeginToken();
+    for (bool full = false; at < bytes.size() && !full; ++at) {
       state_ =
           shared_->machine.Step(state_, static_cast<uint8_t>(bytes[at]), true);
       if (state_ == Machine::kDead) {
+        exhausted_ = shared_->machine.exhausted();
         return false;
       }
       full = shared_->machine.Full();
     }
   }
-  if (grammar_.automaton().has_free_keys) {
+  if (tracks_keys_) {
     if (keys_.Repeats(bytes)) {
       return false;
     }
@@ -133,23 +158,34 @@ bool GrammarRun::Push(std::string_view bytes) {
 }
 
 bool GrammarRun::CanEnd() {
+  if (state_ == Machine::kDead) {
+    return false;
+  }
   std::lock_guard lock(shared_->mutex);
   return shared_->machine.CanEnd(state_);
 }
 
 void GrammarRun::Allow(const std::shared_ptr<const VocabularyTree>& vocabulary,
                        std::span<uint64_t> words) {
-  {
-    std::lock_guard lock(shared_->mutex);
-    const std::vector<uint64_t>& mask = shared_->MaskOf(vocabulary, state_);
-    size_t known = std::min(mask.size(), words.size());
-    std::copy_n(mask.begin(), known, words.begin());
-    std::fill(words.begin() + static_cast<ptrdiff_t>(known), words.end(), 0);
-  }
-  if (!grammar_.automaton().has_free_keys) {
+  std::fill(words.begin(), words.end(), 0);
+  if (exhausted_ || state_ == Machine::kDead) {
     return;
   }
-  for (const std::string& rest : keys_.ForbiddenRests()) {
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->machine.BeginToken();
+    const std::vector<uint64_t>* mask = shared_->MaskOf(vocabulary, state_);
+    if (mask == nullptr) {
+      exhausted_ = true;
+      return;
+    }
+    std::copy_n(mask->begin(), std::min(mask->size(), words.size()),
+                words.begin());
+  }
+  if (!tracks_keys_) {
+    return;
+  }
+  for (const std::string& rest : keys_.ForbiddenRests(vocabulary->longest())) {
     for (int32_t id : vocabulary->TokensFrom(rest)) {
       Clear(words, id);
     }

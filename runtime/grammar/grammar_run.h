@@ -23,7 +23,8 @@ namespace glm::grammar {
 
 // A machine and the masks of its states, the latest used kept.
 struct SharedMachine {
-  explicit SharedMachine(const Automaton& automaton) : machine(automaton) {}
+  SharedMachine(const Automaton& automaton, size_t max_masks)
+      : machine(automaton), max_masks(max_masks) {}
 
   using Key = std::pair<const VocabularyTree*, int32_t>;
   struct Mask {
@@ -32,24 +33,28 @@ struct SharedMachine {
     std::vector<uint64_t> words;
   };
 
-  // Tokens that may come in `state`; valid until the next call. The mutex
-  // is held.
-  const std::vector<uint64_t>& MaskOf(
+  // Tokens that may come in `state`; valid until the next call; null when the
+  // machine is exhausted. The mutex is held.
+  const std::vector<uint64_t>* MaskOf(
       const std::shared_ptr<const VocabularyTree>& vocabulary, int32_t state);
 
   std::mutex mutex;  // of all below
   Machine machine;
+  const size_t max_masks;
   std::list<Mask> masks;  // latest first
   absl::flat_hash_map<Key, std::list<Mask>::iterator> by_key;
 };
 
 class CompiledGrammar : public JsonGrammar {
  public:
-  explicit CompiledGrammar(Automaton automaton)
+  explicit CompiledGrammar(Automaton automaton,
+                           size_t max_masks = kMaxCachedMasks)
       : automaton_(std::move(automaton)),
-        current_(std::make_shared<SharedMachine>(automaton_)) {}
+        max_masks_(max_masks),
+        current_(std::make_shared<SharedMachine>(automaton_, max_masks)) {}
 
   bool Matches(std::string_view text) const override;
+  uint64_t LeastBytes() const override { return automaton_.least_bytes; }
 
   const Automaton& automaton() const { return automaton_; }
   // The machine for new texts, and for those of `full`.
@@ -57,6 +62,7 @@ class CompiledGrammar : public JsonGrammar {
 
  private:
   const Automaton automaton_;
+  const size_t max_masks_;
   mutable std::mutex mutex_;  // of current_
   mutable std::shared_ptr<SharedMachine> current_;
 };
@@ -64,7 +70,12 @@ class CompiledGrammar : public JsonGrammar {
 // Not thread-safe; the grammar outlives it.
 class GrammarRun {
  public:
-  explicit GrammarRun(const CompiledGrammar& grammar);
+  explicit GrammarRun(const CompiledGrammar& grammar)
+      : GrammarRun(grammar, grammar.automaton().root,
+                   grammar.automaton().has_free_keys) {}
+  // Texts of one rule. `tracks_keys`: they are JSON, with keys that no schema
+  // names.
+  GrammarRun(const CompiledGrammar& grammar, StateId rule, bool tracks_keys);
 
   // Whether some text of the grammar goes on with `bytes`; if not, the run is
   // over.
@@ -75,10 +86,18 @@ class GrammarRun {
   void Allow(const std::shared_ptr<const VocabularyTree>& vocabulary,
              std::span<uint64_t> words);
 
+  // One of the calls above met the limit of work: what it said is worth
+  // nothing.
+  bool exhausted() const { return exhausted_; }
+
  private:
+  bool IsFull() const;  // the machine
+
   const CompiledGrammar& grammar_;
   std::shared_ptr<SharedMachine> shared_;
   int32_t state_;
+  bool tracks_keys_;
+  bool exhausted_ = false;
   KeyTracker keys_;
 };
 

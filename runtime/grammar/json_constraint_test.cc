@@ -16,6 +16,8 @@ namespace {
 using ::nlohmann::ordered_json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 const text::Tokenizer& Nano() { return text::Nano(); }
@@ -107,12 +109,96 @@ TEST(JsonConstraintTest, NoAddedTokenInsideStrings) {
   }
 }
 
-TEST(JsonConstraintTest, OnlyTheEndAfterATokenThatWasNotAllowed) {
-  for (int32_t wrong : {Id("a"), Id("<|system|>"), -1, INT32_MAX}) {
+// What is not complete never looks as if it were.
+TEST(JsonConstraintTest, FailsAfterATokenThatWasNotAllowed) {
+  for (int32_t wrong : {Id("a"), Id("<|system|>"), -1, INT32_MAX, 1}) {
     auto constraint = Constraint(kNumber, {.stop_ids = {1}});
+    EXPECT_TRUE(constraint->status().ok());
     constraint->Accept(wrong);
-    EXPECT_THAT(Allowed(*constraint, Vocab()), ElementsAre(1));
+    EXPECT_THAT(Allowed(*constraint, Vocab()), IsEmpty());
+    EXPECT_EQ(constraint->status().code(), absl::StatusCode::kAborted);
   }
+}
+
+TEST(JsonConstraintTest, FailsWhereTheVocabularyCannotGoOn) {
+  auto tokenizer = *text::Load(text::SmallTokenizer({}, {{"<stop>", true}}));
+  auto vocabulary = GrammarVocabulary::Create(*tokenizer);
+  // The model's vocabulary ends before the bytes that must come.
+  auto constraint =
+      MakeJsonConstraint(*JsonGrammar::FromSchema({{"const", "x"}}), vocabulary,
+                         {.stop_ids = {10}, .vocab = 'x'});
+  constraint->Accept('"');
+  EXPECT_THAT(Allowed(*constraint, 'x'), IsEmpty());
+  EXPECT_EQ(constraint->status().code(), absl::StatusCode::kAborted);
+}
+
+// The work of a token is counted, so that the step of the engine that waits for
+// it is short; a text that needs more fails, rather than to be cut.
+TEST(JsonConstraintTest, TheWorkOfATokenIsBounded) {
+  auto grammar = *JsonGrammar::FromSchema(
+      {{"type", "string"}, {"pattern", CostlyPattern()}});
+  const std::string text = ManyLetters(200);
+  for (int turn = 0; turn < 2; ++turn) {  // the second meets what is known
+    auto constraint =
+        MakeJsonConstraint(grammar, Vocabulary(),
+                           {.stop_ids = {Id("<|user|>")}, .vocab = Vocab()});
+    size_t at = 0;
+    for (std::string next = "\""; constraint->status().ok(); ++at) {
+      auto allowed = Allowed(*constraint, Vocab());
+      if (!constraint->status().ok()) {
+        EXPECT_THAT(allowed, IsEmpty());
+        break;
+      }
+      ASSERT_LT(at, text.size());
+      ASSERT_THAT(allowed, Contains(Id(next)));
+      constraint->Accept(Id(next));
+      ASSERT_TRUE(constraint->status().ok()) << constraint->status();
+      next = text.substr(at, 1);
+    }
+    EXPECT_GT(at, 10u);
+    EXPECT_EQ(constraint->status().code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(constraint->status().message()),
+                HasSubstr("takes more than 4000000 steps for one token"));
+    constraint->Accept(Id("a"));
+    EXPECT_THAT(Allowed(*constraint, Vocab()), IsEmpty());
+    EXPECT_THAT(std::string(constraint->status().message()),
+                HasSubstr("takes more than"));
+  }
+  // Bytes alone are little work.
+  EXPECT_TRUE(grammar->Matches("\"" + ManyLetters(600) + "\""));
+}
+
+// A text of tokens of one byte leaves a full machine behind as others do: what
+// is not known is forbidden in it.
+TEST(JsonConstraintTest, LongTextsOfManyStatesStayFree) {
+  auto grammar = *JsonGrammar::FromSchema(
+      {{"type", "string"}, {"pattern", "^.*[a-m].{200}$"}});
+  auto constraint = MakeJsonConstraint(
+      grammar, Vocabulary(), {.stop_ids = {Id("<|user|>")}, .vocab = Vocab()});
+  constraint->Accept(Id("\""));
+  for (char letter : ManyLetters(1000)) {
+    ASSERT_THAT(Allowed(*constraint, Vocab()), Contains(Id(" the")));
+    constraint->Accept(Id({&letter, 1}));
+  }
+}
+
+TEST(JsonConstraintTest, TheShortestTextIsKnown) {
+  auto least = [](std::string_view schema) {
+    return (*JsonGrammar::FromSchema(ordered_json::parse(schema)))
+        ->LeastBytes();
+  };
+  EXPECT_EQ(least(R"({"type":"integer"})"), 1u);
+  EXPECT_EQ(least(R"({"type":"string","minLength":7})"), 9u);
+  EXPECT_EQ(least(R"({"type":"array","items":{"enum":["ab","c"]},
+                     "minItems":3})"),
+            2u + 3 * 3 + 2);
+  EXPECT_EQ(least(kNumber), 7u);
+  EXPECT_EQ(least(R"({"$ref":"#/$defs/a","$defs":{"a":{"type":["null","array"],
+                     "items":{"$ref":"#/$defs/a"},"minItems":1}}})"),
+            4u);
+  EXPECT_GT(least(R"({"type":"array","minItems":1000000000,
+                     "items":{"type":"array","minItems":1000000000}})"),
+            1'000'000'000'000'000'000u);
 }
 
 // A token is allowed exactly where its bytes are, one after the other: keys

@@ -39,6 +39,8 @@ class JsonGrammar {
 
   // Whether `text` is in the set: for tests and for checking whole answers.
   virtual bool Matches(std::string_view text) const = 0;
+  // Of the shortest text.
+  virtual uint64_t LeastBytes() const = 0;
   virtual ~JsonGrammar() = default;
 };
 
@@ -63,8 +65,9 @@ struct JsonConstraintOptions {
 };
 
 // A TokenConstraint. From every state some token is allowed, as long as each
-// byte is a token of the vocabulary. Should none be, or a token that was not
-// allowed be accepted, then stop ids alone are allowed from there on.
+// byte is a token of the vocabulary and the limits are kept (limits.h). Should
+// none be, or a token that was not allowed be accepted, then its status is
+// kAborted from there on: the answer is not complete.
 //
 // The grammar is one of FromSchema or AnyObject, the vocabulary of Create.
 std::shared_ptr<TokenConstraint> MakeJsonConstraint(

@@ -176,38 +176,54 @@ TEST(JsonGrammarTest, RefusesByPlaceAndName) {
     const char* place;
     const char* what;
   };
-  for (const Case& c : std::vector<Case>{
-           {R"({"properties":{"a/b":{"not":{}}}})", "/properties/a~1b/not",
-            "not is not supported"},
-           {R"({"if":{}})", "/if", "not supported"},
-           {R"({"patternProperties":{"x":{}}})", "/patternProperties",
-            "not supported"},
-           {R"({"type":"array","uniqueItems":true})", "/uniqueItems",
-            "not supported"},
-           {R"({"type":"number","multipleOf":0.5})", "/multipleOf",
-            "not supported"},
-           {R"({"items":{"pattern":"(?=a) "}})", "/items/pattern", "at byte 2"},
-           {R"({"type":"any"})", "/type", "type must be"},
-           {R"({"anyOf":[]})", "/anyOf", "at least one"},
-           {R"({"anyOf":[1]})", "/anyOf/0", "an object or a boolean"},
-           {R"({"$ref":"#/$defs/x"})", "/$ref", "names nothing"},
-           {R"({"$ref":"http://x/y"})", "/$ref", "only references into"},
-           {R"({"minLength":-1})", "/minLength", "whole number"},
-           {R"({"minimum":"1"})", "/minimum", "must be a number"},
-           {R"({"exclusiveMinimum":true})", "/exclusiveMinimum", "a number"},
-           {R"({"required":"a"})", "/required", "list of names"},
-           {R"({"enum":[]})", "/enum", "at least one"},
-           {R"({"properties":{"a":{}},"minProperties":1})", "(root)",
-            "minProperties"},
-           {R"({"enum":[{"a":1}],"required":["a"]})", "/enum",
-            "leave only the values"},
-           {R"({"properties":{"a":{"type":"integer","minimum":2,"maximum":1}},
+  for (
+      const Case& c : std::vector<Case>{
+          {R"({"properties":{"a/b":{"not":{}}}})", "/properties/a~1b/not",
+           "not is not supported, found {}; remove it, and check the answer "
+           "instead; supported are $ref, $defs, allOf"},
+          {R"({"if":{}})", "/if", "not supported"},
+          {R"({"patternProperties":{"x":{}}})", "/patternProperties",
+           "not supported"},
+          {R"({"type":"array","uniqueItems":true})", "/uniqueItems",
+           "not supported"},
+          {R"({"type":"number","multipleOf":0.5})", "/multipleOf",
+           "not supported"},
+          {R"({"items":{"pattern":"(?=a) "}})", "/items/pattern",
+           "looks ahead or behind, which is not supported, at byte 2; found "
+           "\"(?=a) \"; supported are characters"},
+          {R"({"type":"any"})", "/type",
+           "must be null, boolean, integer, number, string, array or object, "
+           "or a list of these; found \"any\""},
+          {R"({"anyOf":[]})", "/anyOf", "at least one"},
+          {R"({"anyOf":[1]})", "/anyOf/0",
+           "must be a schema: an object or a boolean; found 1"},
+          {R"({"$ref":"#/$defs/x"})", "/$ref", "names nothing"},
+          {R"({"$ref":"http://x/y"})", "/$ref", "only references into"},
+          {R"({"minLength":-1})", "/minLength",
+           "must be a whole number from 0 to 1e15; found -1"},
+          {R"({"minimum":"1"})", "/minimum", "must be a number; found \"1\""},
+          {R"({"exclusiveMinimum":true})", "/exclusiveMinimum", "a number"},
+          {R"({"required":"a"})", "/required",
+           "must be a list of names; found \"a\""},
+          {R"({"pattern":["a list of more than what a message is to show",1]})",
+           "/pattern",
+           "must be a string; found [\"a list of more than what a message is "
+           "to "
+           "show\", 1]"},
+          {R"({"pattern":["a list of more than what a message is to show",1234567890123]})",
+           "/pattern", "is to show\", 1234567890..."},
+          {R"({"enum":[]})", "/enum", "at least one"},
+          {R"({"properties":{"a":{}},"minProperties":1})", "(root)",
+           "minProperties"},
+          {R"({"enum":[{"a":1}],"required":["a"]})", "/enum",
+           "leave only the values"},
+          {R"({"properties":{"a":{"type":"integer","minimum":2,"maximum":1}},
                "required":["a"]})",
-            "/properties/a", "contradicts"},
-           {R"({"$ref":"#"})", "(root)", "contradicts itself or never ends"},
-           {R"({"properties":{"a":{"$ref":"#"}},"required":["a"]})",
-            "/properties/a", "never ends"},
-           {"false", "(root)", "contradicts"}}) {
+           "/properties/a", "contradicts"},
+          {R"({"$ref":"#"})", "(root)", "contradicts itself or never ends"},
+          {R"({"properties":{"a":{"$ref":"#"}},"required":["a"]})",
+           "/properties/a", "never ends"},
+          {"false", "(root)", "contradicts"}}) {
     auto grammar = JsonGrammar::FromSchema(ordered_json::parse(c.schema));
     ASSERT_FALSE(grammar.ok()) << c.schema;
     EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument);

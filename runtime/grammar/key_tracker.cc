@@ -35,6 +35,56 @@ KeyTracker::Event KeyTracker::Position::Push(char byte) {
   }
 }
 
+uint32_t KeyTracker::Keys::After(uint32_t node, char byte) const {
+  for (node = nodes_[node].child; node != kNone; node = nodes_[node].sibling) {
+    if (nodes_[node].byte == byte) {
+      break;
+    }
+  }
+  return node;
+}
+
+uint32_t KeyTracker::Keys::Add(uint32_t node, char byte) {
+  if (uint32_t known = After(node, byte); known != kNone) {
+    return known;
+  }
+  auto added = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back({byte, false, kNone, nodes_[node].child});
+  nodes_[node].child = added;
+  return added;
+}
+
+std::vector<std::string> KeyTracker::Keys::Rests(uint32_t node,
+                                                 size_t longest) const {
+  struct Step {
+    uint32_t node;
+    size_t depth;  // bytes behind the first node
+  };
+  std::vector<std::string> rests;
+  std::vector<Step> todo = {{node, 0}};
+  std::string rest;
+  while (!todo.empty()) {
+    Step step = todo.back();
+    todo.pop_back();
+    const Node& at = nodes_[step.node];
+    if (step.depth > 0) {
+      rest.resize(step.depth - 1);
+      rest += at.byte;
+    }
+    if (at.is_key) {
+      rests.push_back(rest);
+    }
+    if (step.depth == longest) {
+      continue;
+    }
+    for (uint32_t child = at.child; child != kNone;
+         child = nodes_[child].sibling) {
+      todo.push_back({child, step.depth + 1});
+    }
+  }
+  return rests;
+}
+
 void KeyTracker::Push(std::string_view bytes) {
   for (char byte : bytes) {
     switch (position_.Push(byte)) {
@@ -53,22 +103,30 @@ void KeyTracker::Push(std::string_view bytes) {
         position_.key_is_next = !levels_.empty() && levels_.back().is_object;
         break;
       case Event::kKeyByte:
-        key_ += byte;
+        key_ = levels_.back().keys.Add(key_, byte);
         break;
       case Event::kKeyEnd:
-        levels_.back().keys.insert(std::exchange(key_, {}));
+        levels_.back().keys.MakeKey(std::exchange(key_, Keys::kRoot));
         break;
     }
   }
 }
 
 bool KeyTracker::Repeats(std::string_view bytes) const {
+  // A key of the last of the old levels: as far as keys of that level go, and
+  // what comes then.
+  struct Spot {
+    uint32_t node = Keys::kRoot;
+    std::string rest;
+    bool operator==(const Spot&) const = default;
+  };
   Position position = position_;
-  std::string key = key_;
   // Of levels_, the first `old` are still open; those that `bytes` open follow.
   size_t old = levels_.size();
   std::vector<Level> opened;
-  std::vector<std::string> more;  // keys of the last of the old ones
+  Spot key{key_, {}};
+  std::vector<Spot> more;        // keys of the last of the old levels
+  uint32_t inner = Keys::kRoot;  // the key of the last level that was opened
   for (char byte : bytes) {
     switch (position.Push(byte)) {
       case Event::kNone:
@@ -91,36 +149,40 @@ bool KeyTracker::Repeats(std::string_view bytes) const {
                                    : old > 0 && levels_[old - 1].is_object;
         break;
       case Event::kKeyByte:
-        key += byte;
+        if (!opened.empty()) {
+          inner = opened.back().keys.Add(inner, byte);
+        } else if (uint32_t next = levels_[old - 1].keys.After(key.node, byte);
+                   key.rest.empty() && next != Keys::kNone) {
+          key.node = next;
+        } else {
+          key.rest += byte;
+        }
         break;
       case Event::kKeyEnd:
         if (!opened.empty()) {
-          if (!opened.back().keys.insert(key).second) {
+          if (!opened.back().keys.MakeKey(std::exchange(inner, Keys::kRoot))) {
             return true;
           }
-        } else {
-          if (levels_[old - 1].keys.contains(key) ||
-              std::find(more.begin(), more.end(), key) != more.end()) {
-            return true;
-          }
-          more.push_back(key);
+          break;
         }
-        key.clear();
+        if ((key.rest.empty() && levels_[old - 1].keys.IsKey(key.node)) ||
+            std::find(more.begin(), more.end(), key) != more.end()) {
+          return true;
+        }
+        more.push_back(std::exchange(key, {}));
         break;
     }
   }
   return false;
 }
 
-std::vector<std::string> KeyTracker::ForbiddenRests() const {
-  std::vector<std::string> rests;
-  if (!position_.is_key) {
-    return rests;
+std::vector<std::string> KeyTracker::ForbiddenRests(size_t longest) const {
+  if (!position_.is_key || longest == 0) {
+    return {};
   }
-  const auto& keys = levels_.back().keys;
-  for (auto at = keys.lower_bound(key_);
-       at != keys.end() && at->starts_with(key_); ++at) {
-    rests.push_back(at->substr(key_.size()) + '"');
+  std::vector<std::string> rests = levels_.back().keys.Rests(key_, longest - 1);
+  for (std::string& rest : rests) {
+    rest += '"';
   }
   return rests;
 }

@@ -18,6 +18,10 @@ inline constexpr size_t kMaxProperties = 512;
 inline constexpr size_t kMaxAlternatives = 256;
 inline constexpr size_t kMaxVisits = 200'000;
 
+// Steps in all patterns of a schema: characters that are read, states and
+// edges that are looked at, while they are read, meet, or meet values.
+inline constexpr size_t kMaxPatternWork = 20'000'000;
+
 // Of the automaton, and of one pattern before and after it meets others.
 inline constexpr size_t kMaxAutomatonStates = 200'000;
 inline constexpr size_t kMaxPatternBytes = 4'096;
@@ -36,6 +40,9 @@ inline constexpr size_t kMachineReadings = 2'000'000;
 // forbids texts but allows none.
 inline constexpr size_t kMaxReadings = 1'024;
 inline constexpr size_t kMaxCachedMasks = 512;  // of vocabulary / 8 bytes each
+// Stacks and edges that are looked at for one token; of a mask that is new, for
+// all tokens. A request that needs more fails.
+inline constexpr size_t kMaxTokenWork = 4'000'000;
 
 // Of the texts.
 inline constexpr int kMaxIndentSpaces = 64;

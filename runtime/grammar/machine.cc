@@ -7,10 +7,6 @@
 
 namespace glm::grammar {
 
-Machine::Machine(const Automaton& automaton) : automaton_(automaton) {
-  start_ = Close({{automaton.root, 0, kBottom}});
-}
-
 int32_t Machine::Intern(const Stack& stack) {
   auto [at, added] =
       stack_ids_.try_emplace(stack, static_cast<int32_t>(stacks_.size()));
@@ -52,6 +48,9 @@ int32_t Machine::Close(std::vector<Stack> todo) {
   while (!todo.empty()) {
     Stack top = todo.back();
     todo.pop_back();
+    if (++work_ > kMaxTokenWork) {
+      return kDead;
+    }
     const State& state = automaton_[top.state];
     if (state.kind == State::Kind::kReturn) {
       if (top.below == kBottom) {
@@ -73,6 +72,7 @@ int32_t Machine::Close(std::vector<Stack> todo) {
         tops.push_back(id);
         break;
       case State::Kind::kSplit:
+        work_ += state.next.size();
         for (StateId next : state.next) {
           todo.push_back({next, 0, top.below});
         }
@@ -118,6 +118,10 @@ int32_t Machine::FindOut(int32_t state, uint8_t byte, bool must_know) {
   std::vector<Stack> todo;
   for (int32_t top : states_[state].tops) {
     const Stack stack = stacks_[top];
+    work_ += 1 + automaton_[stack.state].edges.size();
+    if (exhausted()) {
+      return kDead;
+    }
     for (const ByteEdge& edge : automaton_[stack.state].edges) {
       if (byte < edge.low) {
         high = std::min<uint8_t>(high, edge.low - 1);
@@ -131,6 +135,9 @@ int32_t Machine::FindOut(int32_t state, uint8_t byte, bool must_know) {
     }
   }
   int32_t after = todo.empty() ? kDead : Close(std::move(todo));
+  if (exhausted()) {
+    return kDead;
+  }
   auto& row = *states_[state].after;
   std::fill(row.begin() + low, row.begin() + high + 1, after);
   return after;
@@ -142,6 +149,7 @@ int32_t Machine::CanonicalStack(int32_t stack, uint32_t longest) {
   for (int32_t at = stack; at != kBottom; at = stacks_[at].below) {
     Stack frame = stacks_[at];
     const State& state = automaton_[frame.state];
+    ++work_;
     // So many bytes cannot bring the count from far below a limit to it.
     if (state.kind == State::Kind::kLoop && frame.count > 0) {
       uint32_t count = frame.count;
@@ -175,6 +183,9 @@ int32_t Machine::Canonical(int32_t state, uint32_t longest) {
   if (states_[state].canonical == kUnknown) {
     std::vector<int32_t> tops = states_[state].tops;
     for (int32_t& top : tops) {
+      if (exhausted()) {
+        return state;
+      }
       top = CanonicalStack(top, longest + 1);
     }
     std::sort(tops.begin(), tops.end());

@@ -14,19 +14,30 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime/grammar/automaton.h"
+#include "runtime/grammar/limits.h"
 
 namespace glm::grammar {
 
 // Not thread-safe. The automaton outlives it and is trimmed.
+//
+// What one token may cost is counted in stacks and edges that are looked at,
+// and limited (limits.h): a token begins with BeginToken(), and from where
+// exhausted() is true until the next one nothing that is found out counts.
 class Machine {
  public:
   static constexpr int32_t kDead = -1;
 
-  explicit Machine(const Automaton& automaton);
+  explicit Machine(const Automaton& automaton) : automaton_(automaton) {}
 
-  int32_t start() const { return start_; }
+  void BeginToken() { work_ = 0; }
+  size_t work() const { return work_; }  // of this token
+  bool exhausted() const { return work_ > kMaxTokenWork; }
+
+  // Where texts of `rule` begin.
+  int32_t Start(StateId rule) { return Close({{rule, 0, kBottom}}); }
   // The state after one byte; kDead when no text of the language goes on so,
-  // or, unless `must_know`, past twice its limits, when that is not known.
+  // when it is exhausted, or, unless `must_know`, past twice its limits, when
+  // that is not known.
   int32_t Step(int32_t state, uint8_t byte, bool must_know) {
     const auto& after = states_[state].after;
     if (after != nullptr && (*after)[byte] != kUnknown) {
@@ -86,7 +97,7 @@ class Machine {
   absl::flat_hash_map<std::vector<int32_t>, int32_t> state_ids_;
   size_t readings_ = 0;  // tops of all states
   size_t imported_ = 0;  // stacks that do not count
-  int32_t start_ = kDead;
+  size_t work_ = 0;      // since BeginToken
 };
 
 }  // namespace glm::grammar

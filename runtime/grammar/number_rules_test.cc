@@ -15,12 +15,13 @@ class Rule {
   Rule(bool integer, const NumberRange& range) {
     automaton_.root =
         integer ? AddInteger(automaton_, range) : AddNumber(automaton_, range);
-    empty_ = !automaton_.Trim()[automaton_.root];
+    empty_ = automaton_.Trim()[automaton_.root] == kNever;
     machine_.emplace(automaton_);
   }
 
   bool Has(std::string_view text) {
-    int32_t state = machine_->start();
+    machine_->BeginToken();
+    int32_t state = machine_->Start(automaton_.root);
     for (char c : text) {
       if (state == Machine::kDead) {
         return false;

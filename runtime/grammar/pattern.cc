@@ -9,16 +9,11 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/grammar/limits.h"
 #include "runtime/grammar/pattern_classes.h"
+#include "runtime/grammar/pattern_nodes.h"
 #include "runtime/text/utf8.h"
 
 namespace glm::grammar {
 namespace {
-
-// States with empty steps.
-struct Node {
-  std::vector<CodePointEdge> edges;
-  std::vector<uint32_t> empty;
-};
 
 struct Part {
   uint32_t first;
@@ -27,7 +22,8 @@ struct Part {
 
 class Parser {
  public:
-  explicit Parser(std::string_view pattern) : pattern_(pattern) {}
+  Parser(std::string_view pattern, PatternWork& work)
+      : pattern_(pattern), work_(work) {}
 
   absl::StatusOr<CodePointSet> Parse() {
     // Counted repetitions read their text once for each copy.
@@ -50,7 +46,7 @@ class Parser {
     if (at_ < pattern_.size()) {
       return Bad("has a ) too many");
     }
-    return WithoutEmptySteps(first);
+    return WithoutEmptySteps(nodes_, first, last_, work_);
   }
 
  private:
@@ -81,6 +77,7 @@ class Parser {
   }
 
   absl::Status Check() const {
+    if (work_.exhausted()) return TooManySteps();
     return too_many_ ? absl::ResourceExhaustedError(absl::StrCat(
                            "the pattern needs more than ", kMaxPatternNodes,
                            " states or ", kMaxPatternEdges,
@@ -224,6 +221,7 @@ class Parser {
   }
 
   absl::StatusOr<Part> ParseAtom() {
+    work_.Add(1);
     if (Take('(')) {
       return ParseGroup();
     }
@@ -300,6 +298,7 @@ class Parser {
     if (at_ >= pattern_.size()) {
       return Bad("ends too early");
     }
+    work_.Add(1);
     uint32_t c = text::NextCodePoint(pattern_, at_);
     if (c != '\\') {
       return Ranges{{c, c}};
@@ -357,50 +356,11 @@ class Parser {
     return Ranges{{value, value}};
   }
 
-  // States are the nodes that edges lead to.
-  absl::StatusOr<CodePointSet> WithoutEmptySteps(uint32_t first) const {
-    std::vector<uint32_t> state_of(nodes_.size(), kNone);
-    std::vector<uint32_t> order = {first};
-    state_of[first] = 0;
-    std::vector<uint32_t> seen(nodes_.size(), kNone);
-    CodePointSet set;
-    size_t edges = 0;
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      CodePointState state;
-      std::vector<uint32_t> todo = {order[i]};
-      seen[order[i]] = i;
-      while (!todo.empty()) {
-        uint32_t node = todo.back();
-        todo.pop_back();
-        state.can_end |= node == last_;
-        for (const CodePointEdge& edge : nodes_[node].edges) {
-          if (state_of[edge.to] == kNone) {
-            state_of[edge.to] = static_cast<uint32_t>(order.size());
-            order.push_back(edge.to);
-          }
-          state.edges.push_back({edge.low, edge.high, state_of[edge.to]});
-          if (++edges > kMaxPatternEdges) {
-            return absl::ResourceExhaustedError(
-                absl::StrCat("the pattern needs more than ", kMaxPatternEdges,
-                             " edges; make it simpler"));
-          }
-        }
-        for (uint32_t next : nodes_[node].empty) {
-          if (seen[next] != i) {
-            seen[next] = i;
-            todo.push_back(next);
-          }
-        }
-      }
-      set.push_back(std::move(state));
-    }
-    return set;
-  }
-
   std::string_view pattern_;
+  PatternWork& work_;
   size_t at_ = 0;
   size_t depth_ = 0;
-  std::vector<Node> nodes_;
+  std::vector<PatternNode> nodes_;
   uint32_t last_ = 0;
   size_t edges_ = 0;
   bool too_many_ = false;
@@ -408,8 +368,9 @@ class Parser {
 
 }  // namespace
 
-absl::StatusOr<CodePointSet> ParsePattern(std::string_view pattern) {
-  return Parser(pattern).Parse();
+absl::StatusOr<CodePointSet> ParsePattern(std::string_view pattern,
+                                          PatternWork& work) {
+  return Parser(pattern, work).Parse();
 }
 
 }  // namespace glm::grammar

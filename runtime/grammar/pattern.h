@@ -19,7 +19,8 @@ namespace glm::grammar {
 // Errors, without the place in the schema: kInvalidArgument (not valid UTF-8,
 // not a regular expression, or what is not supported, with its offset in
 // bytes), kResourceExhausted (limits.h).
-absl::StatusOr<CodePointSet> ParsePattern(std::string_view pattern);
+absl::StatusOr<CodePointSet> ParsePattern(std::string_view pattern,
+                                          PatternWork& work);
 
 // The pattern of a `format`; nothing for formats that are not checked.
 std::optional<std::string_view> PatternOfFormat(std::string_view format);

@@ -6,9 +6,25 @@
 #include <string>
 
 #include "runtime/grammar/code_points.h"
+#include "runtime/text/utf8.h"
 
 namespace glm::grammar {
 namespace {
+
+absl::StatusOr<CodePointSet> ParsePattern(std::string_view pattern) {
+  PatternWork work;
+  return grammar::ParsePattern(pattern, work);
+}
+
+std::optional<CodePointSet> Both(const CodePointSet& a, const CodePointSet& b) {
+  PatternWork work;
+  return grammar::Both(a, b, work);
+}
+
+bool Contains(const CodePointSet& set, std::string_view text) {
+  PatternWork work;
+  return grammar::Contains(set, text, work);
+}
 
 // All strings over `letters` of up to `most` letters.
 void ForEachText(std::string_view letters, size_t most,
@@ -146,6 +162,31 @@ TEST(CodePointsTest, BothIsTheIntersection) {
         << text;
   });
   EXPECT_FALSE(Lengths(0, 1'000'000).has_value());
+}
+
+// Each of these would take minutes: copies of a long class, values against a
+// pattern that is in thousands of states, classes that meet classes.
+TEST(PatternTest, TheWorkOfAllPatternsIsBounded) {
+  PatternWork work;
+  const std::string letters(4'000, 'a');
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      grammar::ParsePattern("^[^" + letters + "]{9000}$", work).status()));
+  EXPECT_TRUE(work.exhausted());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(grammar::ParsePattern("a", work).status()));
+
+  const auto many = *ParsePattern("(.|..|...|....|.....){200}");
+  work = PatternWork();
+  EXPECT_FALSE(grammar::Contains(many, std::string(1 << 20, 'a'), work));
+  EXPECT_TRUE(work.exhausted());
+
+  std::string classes = "^[";
+  for (int i = 0; i < 1'000; ++i) {
+    text::AppendUtf8(static_cast<char32_t>(0x4E00 + 2 * i), classes);
+  }
+  const auto wide = *ParsePattern(classes + "]{60}$");
+  work = PatternWork();
+  EXPECT_FALSE(grammar::Both(wide, wide, work).has_value());
 }
 
 }  // namespace

@@ -47,8 +47,14 @@ constexpr std::string_view kRefusedUnlessTrue[] = {"unevaluatedProperties",
 
 absl::Status Refuse(const Place& place, std::string_view key,
                     std::string_view remedy) {
-  return place.At(key).Bad(absl::StrCat(std::string(key), " is not supported; ",
-                                        std::string(remedy)));
+  const Place at = place.At(key);
+  std::string supported = "$ref, $defs, allOf, anyOf, oneOf";
+  for (std::string_view own : kOwn) {
+    absl::StrAppend(&supported, ", ", std::string(own));
+  }
+  return at.Bad(absl::StrCat(std::string(key), " is not supported, found ",
+                             Shown(*at.schema), "; ", std::string(remedy),
+                             "; supported are ", supported));
 }
 
 bool IsOneOfIntegers(const Json& schema, const Json& multiple) {

@@ -12,6 +12,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/grammar/limits.h"
 #include "runtime/grammar/schema_keywords.h"
+#include "runtime/text/python_json.h"
 #include "runtime/text/utf8.h"
 
 namespace glm::grammar {
@@ -63,6 +64,17 @@ std::optional<std::string> DecodePercent(std::string_view text) {
 
 }  // namespace
 
+std::string Shown(const Json& value) {
+  constexpr size_t kMost = 60;
+  std::string text = text::PythonJson(value);
+  if (text.size() <= kMost) {
+    return text;
+  }
+  text.resize(kMost);
+  text.resize(text::ValidUtf8Prefix(text));
+  return text + "...";
+}
+
 Place Place::At(std::string_view key) const {
   return {&*schema->find(key),
           absl::StrCat(pointer, "/",
@@ -78,6 +90,11 @@ absl::Status Place::Bad(std::string_view what) const {
   return absl::InvalidArgumentError(
       absl::StrCat("schema ", pointer.empty() ? "(root)" : pointer, ": ",
                    std::string(what)));
+}
+
+absl::Status Place::Wrong(std::string_view what) const {
+  return Bad(
+      absl::StrCat("must be ", std::string(what), "; found ", Shown(*schema)));
 }
 
 absl::Status Place::TooMuch(std::string_view what) const {
@@ -139,7 +156,7 @@ absl::Status CheckSize(const Json& document) {
 
 absl::StatusOr<Place> SchemaReader::Resolve(const Place& from) const {
   if (!from.schema->is_string()) {
-    return from.Bad("$ref must be a string");
+    return from.Wrong("a string");
   }
   const auto& reference = from.schema->get_ref<const std::string&>();
   std::optional<std::string> decoded = DecodePercent(reference);
@@ -174,7 +191,7 @@ absl::StatusOr<Place> SchemaReader::Resolve(const Place& from) const {
 
 absl::StatusOr<std::vector<Places>> SchemaReader::ExpandAny(const Place& list) {
   if (!list.schema->is_array() || list.schema->empty()) {
-    return list.Bad("must be a list of at least one schema");
+    return list.Wrong("a list of at least one schema");
   }
   std::vector<Places> all;
   for (size_t i = 0; i < list.schema->size(); ++i) {
@@ -198,7 +215,7 @@ absl::StatusOr<std::vector<Places>> SchemaReader::Expand(const Place& place) {
                                      : std::vector<Places>();
   }
   if (!place.schema->is_object()) {
-    return place.Bad("a schema is an object or a boolean");
+    return place.Wrong("a schema: an object or a boolean");
   }
   if (std::find(above_.begin(), above_.end(), place.schema) != above_.end()) {
     return std::vector<Places>();  // adds nothing to itself
@@ -221,7 +238,7 @@ absl::StatusOr<std::vector<Places>> SchemaReader::Expand(const Place& place) {
   if (place.schema->contains("allOf")) {
     Place list = place.At("allOf");
     if (!list.schema->is_array()) {
-      return list.Bad("must be a list of schemas");
+      return list.Wrong("a list of schemas");
     }
     for (size_t i = 0; i < list.schema->size(); ++i) {
       GLM_ASSIGN_OR_RETURN(std::vector<Places> more, Expand(list.At(i)));

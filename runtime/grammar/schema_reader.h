@@ -24,8 +24,13 @@ struct Place {
   Place At(size_t index) const;          // of an array that has it
   // "schema /properties/a: `what`"
   absl::Status Bad(std::string_view what) const;
+  // "schema /minimum: must be `what`; found "1""
+  absl::Status Wrong(std::string_view what) const;
   absl::Status TooMuch(std::string_view what) const;
 };
+
+// A value as messages show it: JSON, its begin alone where it is long.
+std::string Shown(const Json& value);
 
 // Schemas that all hold, none twice; with none of them every value is right.
 using Places = std::vector<Place>;

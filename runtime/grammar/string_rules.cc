@@ -132,6 +132,44 @@ StateId StringRules::StringOf(const CodePointSet& set) {
   return automaton_.AddByte('"', ids[0]);
 }
 
+StateId StringRules::RawCharacter(StateId done) {
+  std::vector<ByteEdge> edges;
+  AddRaw(edges, 0, kMaxCodePoint, done);
+  return automaton_.AddBytes(std::move(edges));
+}
+
+StateId StringRules::RawString(uint64_t min, std::optional<uint64_t> max) {
+  if (min == 0 && !max.has_value()) {
+    if (!raw_any_.has_value()) {
+      raw_any_ = automaton_.AddSplit();
+      StateId character = RawCharacter(*raw_any_);
+      automaton_[*raw_any_].next = {character, kReturn};
+    }
+    return *raw_any_;
+  }
+  uint32_t most = max.has_value() ? Clamped(*max) : kUnbounded;
+  return automaton_.AddLoop(RawCharacter(kReturn), Clamped(min), most, kReturn);
+}
+
+StateId StringRules::RawStringOf(const CodePointSet& set) {
+  std::vector<StateId> ids(set.size());
+  for (StateId& id : ids) {
+    id = automaton_.AddSplit();
+  }
+  for (size_t i = 0; i < set.size() && !automaton_.overflowed(); ++i) {
+    std::vector<ByteEdge> edges;
+    for (const CodePointEdge& edge : set[i].edges) {
+      AddRaw(edges, edge.low, edge.high, ids[edge.to]);
+    }
+    std::vector<StateId> next = {automaton_.AddBytes(std::move(edges))};
+    if (set[i].can_end) {
+      next.push_back(kReturn);
+    }
+    automaton_[ids[i]].next = std::move(next);
+  }
+  return ids[0];
+}
+
 void StringRules::AddEscapes(std::vector<ByteEdge>& edges, uint32_t low,
                              uint32_t high, StateId to) {
   std::vector<ByteEdge> letters;

@@ -24,6 +24,10 @@ class StringRules {
   StateId String(uint64_t min, std::optional<uint64_t> max);
   StateId StringOf(const CodePointSet& set);
 
+  // The same without quotes and escapes, as arguments of calls are written.
+  StateId RawString(uint64_t min, std::optional<uint64_t> max);
+  StateId RawStringOf(const CodePointSet& set);
+
   // A key, quotes included, that is none of `spelled` (each as JSON spells it,
   // without quotes). \" \\ \b \f \n \r \t are its only escapes: a key has one
   // spelling.
@@ -33,6 +37,7 @@ class StringRules {
   // Characters, each going on at `done`, or where it began when that is not
   // given; then `"` ends the rule.
   StateId Characters(std::optional<StateId> done, bool all_escapes);
+  StateId RawCharacter(StateId done);
   StateId EscapeOfCodePoint(StateId done);
   void AddRaw(std::vector<ByteEdge>& edges, uint32_t low, uint32_t high,
               StateId to);
@@ -45,6 +50,7 @@ class StringRules {
   StateId any_;        // the rest of a string: characters and `"`
   StateId character_;  // one
   StateId key_;        // the rest of a key
+  std::optional<StateId> raw_any_;
 };
 
 }  // namespace glm::grammar

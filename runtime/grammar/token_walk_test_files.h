@@ -26,6 +26,29 @@ inline std::vector<int32_t> Allowed(TokenConstraint& constraint,
   return ids;
 }
 
+// A pattern that is read in hundreds of ways at once, each letter of its texts
+// making others of them: within 100 letters of all kinds a token's mask takes
+// more work than is allowed.
+inline std::string CostlyPattern() {
+  std::string pattern = "^(";
+  for (std::string_view letters :
+       {"a-m", "aeiou", "e-t", "acegikmoqsuwy", "nrst ", "o-z"}) {
+    pattern += pattern.size() > 2 ? "|" : "";
+    pattern += ".*[" + std::string(letters) + "].{150}";
+  }
+  return pattern + ")$";
+}
+
+// Any letters, the same ones each time.
+inline std::string ManyLetters(size_t count) {
+  std::string text;
+  for (uint32_t state = 1; text.size() < count;) {
+    state = state * 1664525 + 1013904223;
+    text += "etaoinshr dlu"[(state >> 16) % 13];
+  }
+  return text;
+}
+
 struct Walk {
   std::string text;
   bool dead_end = false;

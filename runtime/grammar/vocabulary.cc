@@ -15,7 +15,8 @@ std::shared_ptr<const GrammarVocabulary> GrammarVocabulary::Create(
   return std::make_shared<const VocabularyTree>(tokenizer);
 }
 
-VocabularyTree::VocabularyTree(const text::Tokenizer& tokenizer) {
+VocabularyTree::VocabularyTree(const text::Tokenizer& tokenizer)
+    : markers_(tokenizer) {
   bytes_.resize(static_cast<size_t>(tokenizer.vocab_size()));
   for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     std::string_view bytes = tokenizer.TokenBytes(id);
@@ -71,6 +72,40 @@ std::span<const int32_t> VocabularyTree::TokensFrom(
     return bytes_[id].starts_with(bytes);
   });
   return {first, last};
+}
+
+void VocabularyTree::AllowTexts(std::span<const std::string_view> texts,
+                                size_t known, std::span<uint64_t> words) const {
+  using Range = std::span<const std::string_view>;
+  std::vector<Range> ranges(longest_ + 1);  // by depth
+  ranges[0] = texts;
+  for (size_t i = 0; i + 1 < nodes_.size();) {
+    const Node& node = nodes_[i];
+    const Range above = ranges[node.depth - 1u];
+    const size_t at = known + node.depth - 1u;
+    // Shorter texts come first.
+    auto byte_of = [&](std::string_view text) {
+      return text.size() > at ? static_cast<uint8_t>(text[at]) : -1;
+    };
+    auto first = std::partition_point(
+        above.begin(), above.end(),
+        [&](std::string_view text) { return byte_of(text) < node.byte; });
+    auto last = std::partition_point(
+        first, above.end(),
+        [&](std::string_view text) { return byte_of(text) <= node.byte; });
+    if (first == last) {
+      i = node.end;
+      continue;
+    }
+    ranges[node.depth] = {first, last};
+    ++i;
+    for (uint32_t t = node.tokens; t < nodes_[i].tokens; ++t) {
+      auto word = static_cast<size_t>(tokens_[t]) / 64;
+      if (word < words.size()) {
+        words[word] |= uint64_t{1} << (tokens_[t] % 64);
+      }
+    }
+  }
 }
 
 }  // namespace glm::grammar

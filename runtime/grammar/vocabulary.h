@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/json_grammar.h"
+#include "runtime/text/chat_markers.h"
 
 namespace glm::grammar {
 
@@ -32,13 +33,20 @@ class VocabularyTree : public GrammarVocabulary {
   uint32_t longest() const { return longest_; }  // bytes
   size_t words() const { return (bytes_.size() + 63) / 64; }
 
+  const text::MarkerIds& markers() const { return markers_; }
   std::string_view Bytes(int32_t id) const;
   // Ids whose bytes have two or more quotes: that may hold a whole key.
   std::span<const int32_t> with_quotes() const { return with_quotes_; }
   // Ids whose bytes begin with `bytes`.
   std::span<const int32_t> TokensFrom(std::string_view bytes) const;
 
+  // Sets the bits of tokens with which one of `texts` may go on behind its
+  // first `known` bytes. The texts are sorted and all begin with these bytes.
+  void AllowTexts(std::span<const std::string_view> texts, size_t known,
+                  std::span<uint64_t> words) const;
+
  private:
+  text::MarkerIds markers_;
   std::vector<std::string> bytes_;  // by id; none of added tokens
   std::vector<Node> nodes_;
   std::vector<int32_t> tokens_;

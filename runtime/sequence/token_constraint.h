@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "absl/status/status.h"
+
 namespace glm {
 
 // One instance for one sequence; not thread-safe.
@@ -22,6 +24,10 @@ class TokenConstraint {
 
   // The token that was chosen; one of those allowed.
   virtual void Accept(int32_t id) = 0;
+
+  // Once it is not OK the sequence cannot go on, nor is it complete: Allow
+  // allows nothing. Asked after Allow.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 }  // namespace glm

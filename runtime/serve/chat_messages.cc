@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/serve/api_error.h"
@@ -136,6 +138,9 @@ absl::StatusOr<text::Message> ParseMessage(const ordered_json& json,
                      "tool"));
   }
   GLM_RETURN_IF_ERROR(ParseContent(fields, assistant, message.content));
+  if (message.role == "tool") {
+    GLM_RETURN_IF_ERROR(fields.Need("tool_call_id").status());
+  }
   GLM_RETURN_IF_ERROR(fields.Read("tool_call_id", message.tool_call_id));
   if (assistant) GLM_RETURN_IF_ERROR(ParseAssistant(fields, message));
   return message;
@@ -178,6 +183,8 @@ absl::Status CheckTool(const ordered_json& tool, const std::string& path) {
                      " letters, digits and any of _-.:/"));
   }
   GLM_RETURN_IF_ERROR(inner.Read("description", description));
+  bool strict = false;
+  GLM_RETURN_IF_ERROR(inner.Read("strict", strict));
   if (const ordered_json* parameters = inner.Find("parameters");
       parameters != nullptr && !parameters->is_object()) {
     return WrongType(inner.Path("parameters"), "an object", *parameters);
@@ -195,9 +202,19 @@ absl::StatusOr<std::vector<text::Message>> ParseMessages(
   }
   std::vector<text::Message> result;
   result.reserve(messages.size());
+  absl::flat_hash_set<std::string> calls;  // ids of those so far
   for (size_t i = 0; i < messages.size(); ++i) {
-    GLM_ASSIGN_OR_RETURN(auto message,
-                         ParseMessage(messages[i], ElementPath("messages", i)));
+    const std::string path = ElementPath("messages", i);
+    GLM_ASSIGN_OR_RETURN(auto message, ParseMessage(messages[i], path));
+    for (const text::ToolCall& call : message.tool_calls) calls.insert(call.id);
+    const std::string& answers = message.tool_call_id;
+    if (message.role == "tool" && !calls.contains(answers)) {
+      return InvalidField(
+          absl::StrCat(path, ".tool_call_id"),
+          absl::StrCat(path, ".tool_call_id is '", answers,
+                       "', which is the id of no call in the tool_calls of "
+                       "an assistant's message before it"));
+    }
     result.push_back(std::move(message));
   }
   return result;
@@ -212,8 +229,18 @@ absl::StatusOr<std::vector<ordered_json>> ParseTools(
                               kMaxTools, " are allowed"));
   }
   std::vector<ordered_json> result;
+  absl::flat_hash_map<std::string, size_t> names;
   for (size_t i = 0; i < tools.size(); ++i) {
-    GLM_RETURN_IF_ERROR(CheckTool(tools[i], ElementPath("tools", i)));
+    const std::string path = ElementPath("tools", i);
+    GLM_RETURN_IF_ERROR(CheckTool(tools[i], path));
+    const auto name = tools[i]["function"]["name"].get<std::string>();
+    if (const auto [other, added] = names.try_emplace(name, i); !added) {
+      return InvalidField(
+          absl::StrCat(path, ".function.name"),
+          absl::StrCat(path, ".function.name is '", name, "', as is that of ",
+                       ElementPath("tools", other->second),
+                       "; names of tools must differ"));
+    }
     result.push_back(tools[i]);
   }
   return result;

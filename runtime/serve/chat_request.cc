@@ -65,28 +65,75 @@ absl::Status ParseThinking(const RequestFields& fields,
   return absl::OkStatus();
 }
 
+std::string NameOf(const ordered_json& tool) {
+  return tool["function"]["name"].get<std::string>();
+}
+
+// {"type": "function", "function": {"name": ...}}
+absl::Status ParseNamedTool(const ordered_json& choice,
+                            ChatCompletionRequest& request) {
+  GLM_ASSIGN_OR_RETURN(const RequestFields fields,
+                       RequestFields::Of(choice, "tool_choice"));
+  std::string type;
+  GLM_RETURN_IF_ERROR(fields.Need("type").status());
+  GLM_RETURN_IF_ERROR(fields.Read("type", type));
+  if (type != "function") {
+    return WithCode(
+        UnsupportedField("tool_choice.type",
+                         absl::StrCat("tool_choice.type is '", type,
+                                      "'; only \"function\" is supported")),
+        "unsupported_value");
+  }
+  GLM_ASSIGN_OR_RETURN(const ordered_json* function, fields.Need("function"));
+  GLM_ASSIGN_OR_RETURN(const RequestFields inner,
+                       RequestFields::Of(*function, "tool_choice.function"));
+  GLM_RETURN_IF_ERROR(inner.Need("name").status());
+  GLM_RETURN_IF_ERROR(inner.Read("name", request.only_tool));
+  for (const ordered_json& tool : request.chat.tools) {
+    if (NameOf(tool) == request.only_tool) return absl::OkStatus();
+  }
+  return InvalidField(
+      "tool_choice.function.name",
+      absl::StrCat("tool_choice.function.name is '", request.only_tool,
+                   "', which is no name in tools"));
+}
+
 absl::Status ParseToolChoice(const RequestFields& fields,
                              ChatCompletionRequest& request) {
   GLM_RETURN_IF_ERROR(
       fields.Read("parallel_tool_calls", request.parallel_tool_calls));
+  for (const ordered_json& tool : request.chat.tools) {
+    request.strict_tools |= tool["function"].value("strict", false);
+  }
   const ordered_json* choice = fields.Find("tool_choice");
   if (choice == nullptr) return absl::OkStatus();
   if (!choice->is_string() && !choice->is_object()) {
     return WrongType("tool_choice", "a string or an object", *choice);
   }
+  request.must_call = choice->is_object() || *choice == "required";
+  if (request.must_call && request.chat.tools.empty()) {
+    return InvalidField("tool_choice",
+                        "tool_choice wants a call, but there are no tools; "
+                        "send tools, or no tool_choice");
+  }
+  if (request.must_call && request.generation.ignore_eos) {
+    return InvalidField("ignore_eos",
+                        "ignore_eos with a tool_choice that wants a call: the "
+                        "answer ends with its calls; leave one of them out");
+  }
+  if (choice->is_object()) {
+    // One tool is called once.
+    request.parallel_tool_calls = false;
+    return ParseNamedTool(*choice, request);
+  }
   if (*choice == "none") {
     request.parse_tools = false;
-  } else if (choice->is_object() || *choice == "required") {
-    return WithCode(
-        UnsupportedField("tool_choice",
-                         "tool_choice: a call cannot be forced; send auto or "
-                         "none"),
-        "unsupported_value");
-  } else if (*choice != "auto") {
+  } else if (!request.must_call && *choice != "auto") {
     return InvalidField(
         "tool_choice",
         absl::StrCat("tool_choice is '", choice->get<std::string>(),
-                     "'; it must be auto or none"));
+                     "'; it must be none, auto, required or {\"type\": "
+                     "\"function\", \"function\": {\"name\": ...}}"));
   }
   return absl::OkStatus();
 }
@@ -120,12 +167,6 @@ absl::Status ParseFormat(const RequestFields& fields,
                         absl::StrCat("response_format.type is '", type,
                                      "'; it must be text, json_object or "
                                      "json_schema"));
-  }
-  if (!request.chat.tools.empty() && request.parse_tools) {
-    return UnsupportedField(
-        "response_format",
-        "response_format with tools: an answer that must be JSON cannot call "
-        "them; send tool_choice none, or no tools");
   }
   return absl::OkStatus();
 }

@@ -10,7 +10,7 @@
 #define GLM_RUNTIME_SERVE_CHAT_REQUEST_H_
 
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime/serve/generation_request.h"
@@ -26,6 +26,9 @@ struct ChatCompletionRequest {
   GenerationRequest generation;
   text::ChatRequest chat;
   bool parse_tools = true;          // false: tool_choice "none"
+  bool must_call = false;           // tool_choice "required", or a tool
+  std::string only_tool;            // the tool of tool_choice; empty: any
+  bool strict_tools = false;        // some tool says `strict`
   bool parallel_tool_calls = true;  // false: one call ends the answer
   ResponseFormat format = ResponseFormat::kText;
   nlohmann::ordered_json schema;  // of kJsonSchema

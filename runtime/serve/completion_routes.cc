@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/serve/answer_maker.h"
 #include "runtime/serve/answer_text.h"
 #include "runtime/serve/api_error.h"
 #include "runtime/serve/chat_request.h"
@@ -18,11 +19,6 @@ namespace glm::serve {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Tokens that would break a JSON answer while the model still thinks.
-constexpr const char* kNotWhileThinking[] = {
-    "<tool_call>", "</tool_call>",  "<eop>",          "<|user|>",
-    "<|system|>",  "<|assistant|>", "<|observation|>"};
 
 absl::Status CheckModel(const std::string& asked, const ServedModel& model) {
   if (asked.empty() || asked == model.name) return absl::OkStatus();
@@ -87,40 +83,17 @@ AnswerHead HeadOf(const char* prefix, const GenerationRequest& generation,
           .logprobs = generation.top_logprobs >= 0};
 }
 
-absl::StatusOr<std::shared_ptr<TokenConstraint>> ConstraintOf(
-    const ChatCompletionRequest& request, bool inside_thinking,
-    const ServedModel& model) {
-  if (request.format == ResponseFormat::kText) return nullptr;
-  if (model.json == nullptr) {
-    return UnsupportedField("response_format",
-                            "response_format: this server gives text alone");
-  }
-  if (request.generation.ignore_eos) {
-    return InvalidField("ignore_eos",
-                        "ignore_eos with response_format: the answer ends with "
-                        "its JSON; leave one of them out");
-  }
-  const text::Tokenizer& tokenizer = *model.tokenizer;
-  grammar::JsonConstraintOptions options;
-  options.stop_ids = model.stop_ids;
-  options.starts_inside_thinking = inside_thinking;
-  options.think_close = tokenizer.TokenId("</think>");
-  for (const char* token : kNotWhileThinking) {
-    if (const auto id = tokenizer.TokenId(token)) {
-      options.not_while_thinking.push_back(*id);
-    }
-  }
-  options.vocab = model.engine->model().vocab;
-  const bool any = request.format == ResponseFormat::kJsonObject;
-  auto made = model.json(any ? nullptr : &request.schema, std::move(options));
-  if (made.ok()) return made;
-  // A schema beyond the limits is the request's fault, not a full queue.
-  return WithCode(InvalidField("response_format.json_schema.schema",
-                               std::string(made.status().message())),
-                  "invalid_schema");
-}
-
 }  // namespace
+
+void OpenAiApi::Run(const Call& call, const GenerationRequest& generation,
+                    const std::string& id, RequestRun run) {
+  run.on_end = OnEnd(call, id, generation.stream);
+  run.exchange = call.exchange;
+  run.engine = call.model->engine.get();
+  run.stream = generation.stream;
+  run.include_usage = generation.include_usage;
+  RunRequest(std::move(run));
+}
 
 absl::Status OpenAiApi::Chat(const Call& call) {
   const ServedModel& model = *call.model;
@@ -140,28 +113,27 @@ absl::Status OpenAiApi::Chat(const Call& call) {
   RequestRun run;
   text::ChatOutputOptions output;
   output.starts_inside_thinking = text::EndsInsideThinking(*segments);
-  output.tools = std::move(request.chat.tools);
+  GLM_ASSIGN_OR_RETURN(const AnswerMaker constraints,
+                       AnswerMaker::Of(request, output.starts_inside_thinking,
+                                       prompt.size(), model));
+  const auto tools = text::ToolSchemas::Create(request.chat.tools);
+  if (!tools.ok()) return WithPlace(tools.status());
+  output.tools = *tools;
   output.parse_tools = request.parse_tools;
   output.stop = generation.stop;
   for (uint32_t i = 0; i < generation.n; ++i) {
     RequestChoice& choice = run.choices.emplace_back();
     choice.request = ToEngine(generation, i, prompt, model);
     choice.counts_prompt = i == 0;
-    GLM_ASSIGN_OR_RETURN(
-        choice.request.constraint,
-        ConstraintOf(request, output.starts_inside_thinking, model));
+    choice.request.constraint = constraints.Make();
     GLM_ASSIGN_OR_RETURN(
         choice.text,
         MakeChatText(tokenizer, output, request.parallel_tool_calls));
   }
   AnswerHead head = HeadOf("chatcmpl-", generation, model);
-  run.on_end = OnEnd(call, head.id, generation.stream);
-  run.exchange = call.exchange;
-  run.engine = model.engine.get();
+  const std::string id = head.id;
   run.format = MakeChatFormat(std::move(head), tokenizer);
-  run.stream = generation.stream;
-  run.include_usage = generation.include_usage;
-  RunRequest(std::move(run));
+  Run(call, generation, id, std::move(run));
   return absl::OkStatus();
 }
 
@@ -195,14 +167,10 @@ absl::Status OpenAiApi::Completion(const Call& call) {
     }
   }
   AnswerHead head = HeadOf("cmpl-", generation, model);
-  run.on_end = OnEnd(call, head.id, generation.stream);
-  run.exchange = call.exchange;
-  run.engine = model.engine.get();
+  const std::string id = head.id;
   run.format = MakeCompletionFormat(std::move(head), tokenizer,
                                     static_cast<uint32_t>(run.choices.size()));
-  run.stream = generation.stream;
-  run.include_usage = generation.include_usage;
-  RunRequest(std::move(run));
+  Run(call, generation, id, std::move(run));
   return absl::OkStatus();
 }
 

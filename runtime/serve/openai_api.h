@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "runtime/serve/api_error.h"
+#include "runtime/serve/generation_request.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/request_log.h"
+#include "runtime/serve/request_runner.h"
 #include "runtime/serve/served_model.h"
 #include "runtime/serve/server_state.h"
 
@@ -71,6 +73,9 @@ class OpenAiApi {
   void Model(const Exchange& exchange);
   absl::Status Chat(const Call& call);
   absl::Status Completion(const Call& call);
+  // Gives the choices of `run`, whose format is set, to the engine.
+  void Run(const Call& call, const GenerationRequest& generation,
+           const std::string& id, RequestRun run);
   absl::Status Tokenize(const Call& call);
   absl::Status Detokenize(const Call& call);
 

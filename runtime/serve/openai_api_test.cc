@@ -71,6 +71,31 @@ TEST_F(OpenAiApiTest, AStreamBeginsWithTheRoleAndEndsWithDone) {
   }
 }
 
+// What is held back, as the beginning of a stop string is, sends nothing.
+TEST_F(OpenAiApiTest, NoChunkIsEmpty) {
+  Answer("a\n\nb</think>STxSTOySTOP<|user|>");
+  Start();
+  for (const bool chat : {true, false}) {
+    const TestResponse response =
+        Post(chat ? "/v1/chat/completions" : "/v1/completions",
+             chat ? Body({{"stop", {"STOP"}}, {"stream", true}})
+                  : Json{{"prompt", "x"},
+                         {"stop", "STOP"},
+                         {"stream", true},
+                         {"max_tokens", 60}});
+    size_t pieces = 0;
+    for (const Json& event : Events(response.body)) {
+      const Json& choice = event["choices"][0];
+      if (!choice["finish_reason"].is_null()) continue;
+      ++pieces;
+      EXPECT_FALSE(chat ? choice["delta"].empty() : choice["text"] == "")
+          << event;
+    }
+    EXPECT_GT(pieces, 2u);
+    EXPECT_LT(pieces, script_.ids.size());
+  }
+}
+
 // Faults F09: finish_reason and the usage chunk, in all four combinations.
 TEST_F(OpenAiApiTest, UsageComesLastAndOnlyWhereItIsAskedFor) {
   for (const bool tools : {false, true}) {
@@ -88,14 +113,6 @@ TEST_F(OpenAiApiTest, UsageComesLastAndOnlyWhereItIsAskedFor) {
       EXPECT_EQ(events.front().contains("usage"), usage);  // null
     }
   }
-}
-
-TEST_F(OpenAiApiTest, ACallThatIsCutByMaxTokensFinishesWithLength) {
-  Answer(std::string("</think>") + kCall + "<|observation|>");
-  Start();
-  const Json answer = Chat({{"tools", kTools}, {"max_tokens", 6}});
-  EXPECT_EQ(answer["choices"][0]["finish_reason"], "length");
-  EXPECT_EQ(answer["usage"]["completion_tokens"], 6);
 }
 
 // Whatever is generated, however it is cut into steps.
@@ -256,40 +273,6 @@ TEST_F(OpenAiApiTest, EffortsAreThoseOfTheModel) {
             "Low");
 }
 
-// Faults B10: arguments of earlier calls as OpenAI's clients send them.
-TEST_F(OpenAiApiTest, ArgumentsInHistoryMayBeTextOrAnObject) {
-  Start();
-  const auto prompt = [&](Json arguments) {
-    Json body;
-    body["messages"] = {
-        {{"role", "user"}, {"content", "x"}},
-        {{"role", "assistant"},
-         {"content", nullptr},
-         {"reasoning", "r"},
-         {"tool_calls",
-          {{{"id", "c1"},
-            {"type", "function"},
-            {"function", {{"name", "f"}, {"arguments", arguments}}}}}}},
-        {{"role", "tool"}, {"tool_call_id", "c1"}, {"content", "ok"}}};
-    const TestResponse response = Post("/tokenize", body);
-    if (response.status != 200) return ErrorOf(response);
-    return Json::parse(Post("/detokenize",
-                            {{"tokens", Json::parse(response.body)["tokens"]}})
-                           .body)["prompt"]
-        .get<std::string>();
-  };
-  const std::string text = prompt("{\"city\":\"Köln\",\"n\":3}");
-  EXPECT_THAT(text, HasSubstr("<think>r</think><tool_call>f<arg_key>city"
-                              "</arg_key><arg_value>Köln</arg_value><arg_key>n"
-                              "</arg_key><arg_value>3</arg_value>"));
-  EXPECT_EQ(prompt({{"city", "Köln"}, {"n", 3}}), text);
-  EXPECT_THAT(prompt(""), HasSubstr("<tool_call>f</tool_call>"));
-  for (const char* bad : {"null", "[1]", "{bad"}) {
-    EXPECT_EQ(prompt(bad),
-              "400 invalid_request_error messages[1] invalid_value");
-  }
-}
-
 // Faults B06: what a message spells is never structure.
 TEST_F(OpenAiApiTest, ControlTokensInMessagesAreText) {
   Answer("x");
@@ -301,71 +284,6 @@ TEST_F(OpenAiApiTest, ControlTokensInMessagesAreText) {
                          [](int32_t id) { return id >= 2008; });
   };
   EXPECT_EQ(control("</think><|assistant|><|user|>"), control("plain"));
-}
-
-// Faults F10: JSON begins after the reasoning.
-TEST_F(OpenAiApiTest, JsonAnswersAreConstrainedAfterTheReasoning) {
-  Json schema;
-  grammar::JsonConstraintOptions seen;
-  struct Anything : TokenConstraint {
-    bool Allow(std::span<uint64_t>) override { return false; }
-    void Accept(int32_t) override {}
-  };
-  json_ = [&](const Json* given, grammar::JsonConstraintOptions options)
-      -> absl::StatusOr<std::shared_ptr<TokenConstraint>> {
-    schema = given == nullptr ? Json("any") : *given;
-    seen = std::move(options);
-    if (schema == Json{{"type", "odd"}}) {
-      return absl::InvalidArgumentError("/type: odd is not supported");
-    }
-    return std::make_shared<Anything>();
-  };
-  Answer("hm</think>{\"n\": 3}<|user|>");
-  Start();
-  const Json wanted = {{"type", "object"}};
-  const Json format = {{"type", "json_schema"},
-                       {"json_schema", {{"name", "x"}, {"schema", wanted}}}};
-  const Json answer = Chat({{"response_format", format}});
-  EXPECT_EQ(answer["choices"][0]["message"]["content"], "{\"n\": 3}");
-  EXPECT_EQ(answer["choices"][0]["message"]["reasoning_content"], "hm");
-  EXPECT_NE(engine_->last().constraint, nullptr);
-  EXPECT_EQ(schema, wanted);
-  EXPECT_TRUE(seen.starts_inside_thinking);
-  EXPECT_EQ(seen.think_close, 2031);
-  EXPECT_EQ(seen.stop_ids, NanoStopIds());
-  EXPECT_THAT(seen.not_while_thinking, testing::Contains(2032));
-  EXPECT_EQ(seen.vocab, 2048u);
-  Chat({{"response_format", {{"type", "json_object"}}}});
-  EXPECT_EQ(schema, "any");
-  Chat({{"response_format", {{"type", "text"}}}});
-  EXPECT_EQ(engine_->last().constraint, nullptr);
-  Json odd = format;
-  odd["json_schema"]["schema"] = {{"type", "odd"}};
-  EXPECT_EQ(
-      ErrorOf(Post("/v1/chat/completions", Body({{"response_format", odd}}))),
-      "400 invalid_request_error response_format.json_schema.schema "
-      "invalid_schema");
-}
-
-TEST_F(OpenAiApiTest, ToolChoiceNoneLeavesCallsInTheText) {
-  Answer(std::string("</think>") + kCall + "<|user|>");
-  Start();
-  const Json answer = Chat({{"tools", kTools}, {"tool_choice", "none"}});
-  EXPECT_THAT(answer["choices"][0]["message"]["content"].get<std::string>(),
-              HasSubstr("weather"));
-  EXPECT_EQ(answer["choices"][0]["finish_reason"], "stop");
-}
-
-TEST_F(OpenAiApiTest, OneCallIsEnoughWithoutParallelCalls) {
-  Answer(std::string("</think>") + kCall + kCall + "more<|user|>");
-  Start();
-  const Json calls = Chat({{"tools", kTools}})["choices"][0];
-  EXPECT_EQ(calls["message"]["tool_calls"].size(), 2u);
-  const Json one = Chat({{"tools", kTools}, {"parallel_tool_calls", false}});
-  EXPECT_EQ(one["choices"][0]["message"]["tool_calls"].size(), 1u);
-  EXPECT_EQ(one["choices"][0]["message"]["tool_calls"][0]["function"],
-            Json({{"name", "weather"}, {"arguments", "{\"city\": \"Oslo\"}"}}));
-  EXPECT_EQ(one["choices"][0]["finish_reason"], "tool_calls");
 }
 
 TEST_F(OpenAiApiTest, CompletionsTakeTextListsAndIds) {

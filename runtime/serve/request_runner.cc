@@ -33,6 +33,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
     bool submitted = false;
     bool finished = false;
     bool cancelled = false;
+    bool logprobs = false;  // are wanted
+    std::shared_ptr<TokenConstraint> constraint;
   };
 
   absl::Status SubmitAll();
@@ -98,6 +100,8 @@ void Runner::Start() {
 absl::Status Runner::SubmitAll() {
   for (size_t i = 0; i < state_.size(); ++i) {
     EngineRequest request = std::move(run_.choices[i].request);
+    state_[i].logprobs = request.top_logprobs >= 0;
+    state_[i].constraint = request.constraint;
     request.listener = std::make_shared<Listener>(shared_from_this(), i);
     absl::StatusOr<uint64_t> id = run_.engine->Submit(std::move(request));
     if (!id.ok()) return id.status();
@@ -118,7 +122,7 @@ bool Runner::OnTokens(size_t choice, std::span<const GeneratedToken> tokens) {
     ++report_.usage.completion_tokens;
     if (of.text->inside_thinking()) ++report_.usage.reasoning_tokens;
     ChoiceDelta piece{.index = delta.index, .text = of.text->Push(token.id)};
-    piece.tokens.push_back(token);
+    if (state_[choice].logprobs) piece.tokens.push_back(token);
     Join(std::move(piece), delta);
   }
   Send(std::move(delta));
@@ -152,6 +156,10 @@ void Runner::OnFinish(size_t choice, const RequestResult& result) {
   }
   if (!over_) {
     absl::Status status = result.status;
+    const TokenConstraint* constraint = state_[choice].constraint.get();
+    if (!status.ok() && constraint != nullptr && !constraint->status().ok()) {
+      status = WithCode(std::move(status), "schema_too_complex");
+    }
     if (status.ok() && result.finish_reason == FinishReason::kCancelled) {
       status = WithCode(
           absl::UnavailableError("the server is going down; try again later"),

@@ -3,24 +3,15 @@
 #define GLM_RUNTIME_SERVE_SERVED_MODEL_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "runtime/engine/engine.h"
-#include "runtime/grammar/json_grammar.h"
+#include "runtime/grammar/answer_grammars.h"
 #include "runtime/text/tokenizer.h"
 
 namespace glm::serve {
-
-// The constraint for JSON of `schema`; null: any object. Called on any thread.
-using JsonConstraintMaker =
-    std::function<absl::StatusOr<std::shared_ptr<TokenConstraint>>(
-        const nlohmann::ordered_json* schema,
-        grammar::JsonConstraintOptions options)>;
 
 // Immutable once it is served.
 struct ServedModel {
@@ -31,7 +22,8 @@ struct ServedModel {
   int64_t created = 0;      // seconds since 1970
   SamplerOptions sampling;  // where a request says nothing
   std::vector<int32_t> stop_ids;
-  JsonConstraintMaker json;  // null: response_format is refused
+  // Null: answers cannot be held to anything, and requests for it are refused.
+  std::shared_ptr<grammar::AnswerGrammars> grammars;
 };
 
 }  // namespace glm::serve

@@ -1,5 +1,6 @@
 // For tests: an `Engine` that replays scripted ids on a thread of its own, some
-// a step, and counts what it is asked.
+// a step, and counts what it is asked. Ids that a request's constraint does not
+// allow are left out.
 #ifndef GLM_RUNTIME_SERVE_TEST_ENGINE_H_
 #define GLM_RUNTIME_SERVE_TEST_ENGINE_H_
 
@@ -150,6 +151,7 @@ class TestEngine : public Engine {
     TestScript script;
     uint32_t generated = 0;
     bool cancelled = false;
+    size_t skipped = 0;  // ids of the script
   };
 
   void Run() {
@@ -176,8 +178,11 @@ class TestEngine : public Engine {
     std::vector<GeneratedToken> tokens;
     const EngineRequest& request = running.request;
     while (!ends && tokens.size() < options_.tokens_per_step) {
-      const size_t at = running.generated;
-      if (at >= running.script.fails_after) {
+      result.status = Skip(running);
+      const size_t at = running.generated + running.skipped;
+      if (!result.status.ok()) {
+        ends = true;
+      } else if (at >= running.script.fails_after) {
         result.status = absl::InternalError("a step failed");
         ends = true;
       } else if (at >= running.script.ids.size() && !running.script.endless) {
@@ -188,6 +193,7 @@ class TestEngine : public Engine {
         result.stop_id = next;
         ends = true;
       } else {
+        if (request.constraint != nullptr) request.constraint->Accept(next);
         tokens.push_back(Token(next, request.top_logprobs));
         ++running.generated;
         if (request.prompt.size() + running.generated >= options_.max_context ||
@@ -217,6 +223,22 @@ class TestEngine : public Engine {
     lock.lock();
     running_.erase(id);
     ended_.notify_all();
+  }
+
+  // To the next id that may come.
+  absl::Status Skip(Running& running) const {
+    TokenConstraint* constraint = running.request.constraint.get();
+    std::vector<uint64_t> words((options_.vocab + 63) / 64, 0);
+    if (constraint == nullptr || !constraint->Allow(words)) {
+      return absl::OkStatus();
+    }
+    const std::vector<int32_t>& ids = running.script.ids;
+    for (; running.generated + running.skipped < ids.size();
+         ++running.skipped) {
+      const int32_t id = ids[running.generated + running.skipped];
+      if (words[static_cast<size_t>(id) / 64] >> (id % 64) & 1) break;
+    }
+    return constraint->status();
   }
 
   static GeneratedToken Token(int32_t id, int32_t top) {

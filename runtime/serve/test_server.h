@@ -167,7 +167,7 @@ class ServeTest : public testing::Test {
     model->created = 1'700'000'000;
     model->sampling.top_p = 0.95f;
     model->stop_ids = NanoStopIds();
-    model->json = json_;
+    model->grammars = grammars_;
     api_->Serve(std::move(model));
   }
 
@@ -212,7 +212,7 @@ class ServeTest : public testing::Test {
   OpenAiApiOptions api_options_;
   HttpServerOptions http_options_;
   TestScript script_;
-  JsonConstraintMaker json_;
+  std::shared_ptr<grammar::AnswerGrammars> grammars_;
   std::mutex log_mutex_;
   std::vector<RequestLogEntry> log_;
   std::shared_ptr<TestEngine> engine_;

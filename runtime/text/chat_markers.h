@@ -38,12 +38,14 @@ class MarkerIds {
   explicit MarkerIds(const Tokenizer& tokenizer);
 
   Marker Of(int32_t id) const;
+  // -1: not in the tokenizer.
+  int32_t Id(Marker marker) const { return ids_[static_cast<size_t>(marker)]; }
   bool Has(Marker marker) const {
     return ids_[static_cast<size_t>(marker)] >= 0;
   }
 
  private:
-  std::array<int32_t, kMarkers> ids_;  // -1: not in the tokenizer
+  std::array<int32_t, kMarkers> ids_;
 };
 
 // Blanks as the wire format has them between its parts: those of ASCII.

@@ -37,7 +37,8 @@ std::string RandomId() {
 class ChatOutput::Impl {
  public:
   Impl(const Tokenizer& tokenizer, ReasoningSplitter splitter, StopStrings stop,
-       ToolSchemas tools, bool parse_tools, std::function<std::string()> new_id)
+       std::shared_ptr<const ToolSchemas> tools, bool parse_tools,
+       std::function<std::string()> new_id)
       : markers_(tokenizer),
         text_(tokenizer, {.skip_special = true}),
         splitter_(splitter),
@@ -107,7 +108,7 @@ class ChatOutput::Impl {
   // In the reasoning only a whole call is one, so that thinking aloud about
   // calls does not call.
   void BeginCall() {
-    call_.emplace(tools_, /*whole=*/inside_thinking());
+    call_.emplace(*tools_, /*whole=*/inside_thinking());
     announced_ = false;
   }
 
@@ -200,7 +201,7 @@ class ChatOutput::Impl {
   Detokenizer text_;
   ReasoningSplitter splitter_;
   StopStrings stop_;
-  ToolSchemas tools_;
+  std::shared_ptr<const ToolSchemas> tools_;
   bool parse_tools_;
   std::function<std::string()> new_id_;
 
@@ -220,16 +221,18 @@ absl::StatusOr<ChatOutput> ChatOutput::Create(const Tokenizer& tokenizer,
       ReasoningSplitter::Create(tokenizer, options.starts_inside_thinking));
   GLM_ASSIGN_OR_RETURN(StopStrings stop,
                        StopStrings::Create(std::move(options.stop)));
-  GLM_ASSIGN_OR_RETURN(ToolSchemas tools, ToolSchemas::Create(options.tools));
+  if (options.tools == nullptr) {
+    GLM_ASSIGN_OR_RETURN(options.tools, ToolSchemas::Create({}));
+  }
   const MarkerIds markers(tokenizer);
-  if (options.parse_tools && !options.tools.empty() &&
+  if (options.parse_tools && !options.tools->empty() &&
       (!markers.Has(Marker::kCallOpen) || !markers.Has(Marker::kCallClose))) {
     return absl::FailedPreconditionError(
         "the tokenizer has no added tokens <tool_call> and </tool_call>; use "
         "the tokenizer.json of the checkpoint, or offer no tools");
   }
   return ChatOutput(std::make_unique<Impl>(
-      tokenizer, splitter, std::move(stop), std::move(tools),
+      tokenizer, splitter, std::move(stop), std::move(options.tools),
       options.parse_tools, std::move(options.new_id)));
 }
 

@@ -1,31 +1,32 @@
 // `ChatOutput` turns generated tokens into what a client of a chat sees, as it
 // becomes final: reasoning, content and tool calls, up to a stop string.
 //
-// What is given out for a list of tokens, all deltas joined, is the same however
-// the list is cut into pushes; a whole answer is the joined deltas, so streaming
-// and not streaming cannot differ. Format: the GLM tool-call wire format.
+// What is given out for a list of tokens, all deltas joined, is the same
+// however the list is cut into pushes; a whole answer is the joined deltas, so
+// streaming and not streaming cannot differ. Format: the GLM tool-call wire
+// format.
 //
-//   GLM_ASSIGN_OR_RETURN(ChatOutput out, ChatOutput::Create(tokenizer, options));
-//   for (int32_t id : ids) { Send(out.Push(id)); if (out.stopped()) break; }
-//   Send(out.Finish());
+//   GLM_ASSIGN_OR_RETURN(ChatOutput out, ChatOutput::Create(tokenizer,
+//   options)); for (int32_t id : ids) { Send(out.Push(id)); if (out.stopped())
+//   break; } Send(out.Finish());
 #ifndef GLM_RUNTIME_TEXT_CHAT_OUTPUT_H_
 #define GLM_RUNTIME_TEXT_CHAT_OUTPUT_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/text/tokenizer.h"
+#include "runtime/text/tool_schema.h"
 
 namespace glm::text {
 
 struct ToolCallDelta {
-  uint32_t index = 0;     // of the call in the answer, from 0
-  std::string id;         // set in the first delta of a call, with `name`
+  uint32_t index = 0;  // of the call in the answer, from 0
+  std::string id;      // set in the first delta of a call, with `name`
   std::string name;
   std::string arguments;  // JSON text that goes on the call's
 };
@@ -42,11 +43,11 @@ struct ChatDelta {
 
 struct ChatOutputOptions {
   bool starts_inside_thinking = false;  // EndsInsideThinking of the prompt
-  // As in ChatRequest; types of arguments are read from their schemas. Calls of
-  // other names are content. Empty: any name, values are strings.
-  std::vector<nlohmann::ordered_json> tools;
+  // Calls of other names are content. Null or empty: any name, values are
+  // strings.
+  std::shared_ptr<const ToolSchemas> tools;
   bool parse_tools = true;  // false (tool_choice "none"): calls are content
-  std::vector<std::string> stop;  // stop strings; of the content alone
+  std::vector<std::string> stop;        // stop strings; of the content alone
   std::function<std::string()> new_id;  // of a call; null: "call_" + random
 };
 

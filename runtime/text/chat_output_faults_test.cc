@@ -30,7 +30,7 @@ std::string ReadWire(const Tokenizer& tokenizer, std::string_view wire,
                      const std::vector<std::string>& stop = {}) {
   ChatOutputOptions options;
   options.starts_inside_thinking = inside;
-  options.tools = Tools();
+  options.tools = *ToolSchemas::Create(Tools());
   options.stop = stop;
   return Read(tokenizer, Wire(tokenizer, wire), options).Shown();
 }

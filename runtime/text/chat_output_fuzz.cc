@@ -52,11 +52,12 @@ ChatOutputOptions OptionsOf(uint8_t flags) {
   options.starts_inside_thinking = flags & 1;
   options.parse_tools = !(flags & 2);
   if (flags & 4) {
-    options.tools.push_back(*glm::text::ParseJson(
-        R"({"name": "f", "parameters": {"properties": {
+    options.tools = *glm::text::ToolSchemas::Create(
+        {*glm::text::ParseJson(
+             R"({"name": "f", "parameters": {"properties": {
              "s": {"type": "string"}, "i": {"type": "integer"},
-             "o": {"type": ["object", "array", "null", "boolean"]}}}})"));
-    options.tools.push_back({{"name", "fg"}});
+             "o": {"type": ["object", "array", "null", "boolean"]}}}})"),
+         {{"name", "fg"}}});
   }
   if (flags & 8) options.stop.push_back("stop");
   if (flags & 16) options.stop.push_back("sst");

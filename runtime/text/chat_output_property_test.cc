@@ -159,7 +159,7 @@ std::vector<int32_t> RandomWire(Random& random) {
 ChatOutputOptions RandomOptions(Random& random) {
   ChatOutputOptions options;
   options.starts_inside_thinking = random.Below(4) == 0;
-  if (random.Below(4) > 0) options.tools = Tools();
+  if (random.Below(4) > 0) options.tools = *ToolSchemas::Create(Tools());
   options.parse_tools = random.Below(8) > 0;
   for (uint32_t stops = random.Below(3); stops > 0; --stops) {
     options.stop.emplace_back(random.Of(kStops));
@@ -311,7 +311,7 @@ TEST(ChatOutputPropertyTest, ReadsWhatTheChatFormatWrites) {
     ASSERT_GE(all.size(), opening);
     ChatOutputOptions options;
     options.starts_inside_thinking = true;
-    options.tools = Tools();
+    options.tools = *ToolSchemas::Create(Tools());
     const std::vector<int32_t> ids(all.begin() + opening, all.end());
     ASSERT_EQ(Read(Nano(), random.Tokens(ids), options).Shown(), expected);
   }

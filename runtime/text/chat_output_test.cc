@@ -33,7 +33,7 @@ const std::vector<nlohmann::ordered_json>& Tools() {
 ChatOutputOptions Options(bool inside = false) {
   ChatOutputOptions options;
   options.starts_inside_thinking = inside;
-  options.tools = Tools();
+  options.tools = *ToolSchemas::Create(Tools());
   return options;
 }
 
@@ -241,9 +241,7 @@ TEST(ChatOutputTest, RefusesWhatCannotWork) {
   ChatOutputOptions options;
   options.stop = {""};
   EXPECT_FALSE(ChatOutput::Create(Nano(), options).ok());
-  options = {};
-  options.tools = {3};
-  EXPECT_FALSE(ChatOutput::Create(Nano(), options).ok());
+  EXPECT_FALSE(ToolSchemas::Create({3}).ok());
 }
 
 }  // namespace

@@ -175,9 +175,10 @@ TypeSet ToolSchema::Types(std::string_view key) const {
   return entry == declared.end() ? others : entry->second;
 }
 
-absl::StatusOr<ToolSchemas> ToolSchemas::Create(
+absl::StatusOr<std::shared_ptr<const ToolSchemas>> ToolSchemas::Create(
     const std::vector<ordered_json>& tools) {
-  ToolSchemas result;
+  const std::shared_ptr<ToolSchemas> made(new ToolSchemas);
+  ToolSchemas& result = *made;
   result.any_.others = kStringType;
   for (size_t i = 0; i < tools.size(); ++i) {
     const ordered_json* tool = &tools[i];
@@ -198,7 +199,7 @@ absl::StatusOr<ToolSchemas> ToolSchemas::Create(
         parameters == tool->end() ? ToolSchema()
                                   : SchemaReader(*parameters).Read());
   }
-  return result;
+  return made;
 }
 
 const ToolSchema* ToolSchemas::Find(std::string_view name) const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -46,8 +47,10 @@ class ToolSchemas {
   // that lead on for too long or in a circle are read as far as they were.
   //
   // Errors: kInvalidArgument, naming "tools[i]".
-  static absl::StatusOr<ToolSchemas> Create(
+  static absl::StatusOr<std::shared_ptr<const ToolSchemas>> Create(
       const std::vector<nlohmann::ordered_json>& tools);
+
+  bool empty() const { return tools_.empty(); }
 
   // Null when no tool has this name. Without any tools each name has a schema,
   // whose arguments are all strings.

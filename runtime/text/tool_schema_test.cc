@@ -15,7 +15,7 @@ TypeSet Types(const std::string& schema, const std::string& defs = "{}") {
   auto tool =
       *ParseJson(R"({"name": "f", "parameters": {"properties": {"k": )" +
                  schema + R"(}, "$defs": )" + defs + "}}");
-  return ToolSchemas::Create({tool})->Find("f")->Types("k");
+  return (*ToolSchemas::Create({tool}))->Find("f")->Types("k");
 }
 
 TEST(ToolSchemaTest, ReadsTypesFromEveryPartOfASchema) {
@@ -53,7 +53,7 @@ TEST(ToolSchemaTest, CirclesAndFansEnd) {
             0);
   auto tool = *ParseJson(R"({"name": "f", "parameters": {"allOf": [
       {"$ref": "#"}, {"$ref": "#"}], "properties": {"k": {"type": "null"}}}})");
-  EXPECT_EQ(ToolSchemas::Create({tool})->Find("f")->Types("k"), kNullType);
+  EXPECT_EQ((*ToolSchemas::Create({tool}))->Find("f")->Types("k"), kNullType);
 }
 
 TEST(ToolSchemaTest, FindsTheArgumentsBehindReferences) {
@@ -61,22 +61,25 @@ TEST(ToolSchemaTest, FindsTheArgumentsBehindReferences) {
       "parameters": {"$ref": "#/$defs/args", "$defs": {"args": {
           "properties": {"k": {"type": "integer"}},
           "additionalProperties": {"type": "boolean"}}}}}})");
-  auto tools = *ToolSchemas::Create({tool});
+  auto made = *ToolSchemas::Create({tool});
+  const ToolSchemas& tools = *made;
   EXPECT_EQ(tools.Find("f")->Types("k"), kIntegerType);
   EXPECT_EQ(tools.Find("f")->Types("other"), kBooleanType);
   EXPECT_EQ(tools.Find("g"), nullptr);
 }
 
 TEST(ToolSchemaTest, KnowsEarlyWhatIsNoName) {
-  auto tools = *ToolSchemas::Create({*ParseJson(R"({"name": "get_time"})"),
-                                     *ParseJson(R"({"name": "get"})")});
+  auto made = *ToolSchemas::Create({*ParseJson(R"({"name": "get_time"})"),
+                                    *ParseJson(R"({"name": "get"})")});
+  const ToolSchemas& tools = *made;
   for (const char* name : {"", "g", "get", "get_", "get \n", "get_time"}) {
     EXPECT_TRUE(tools.MayBecomeName(name)) << name;
   }
   for (const char* name : {"x", "ge ", "get t", "get_times"}) {
     EXPECT_FALSE(tools.MayBecomeName(name)) << name;
   }
-  auto any = *ToolSchemas::Create({});
+  auto none = *ToolSchemas::Create({});
+  const ToolSchemas& any = *none;
   EXPECT_TRUE(any.MayBecomeName("mcp__mail-box__list\n"));
   EXPECT_FALSE(any.MayBecomeName("two words"));
   EXPECT_FALSE(any.MayBecomeName(std::string(300, 'a')));

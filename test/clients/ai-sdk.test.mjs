@@ -127,6 +127,24 @@ test("takes tools whose inputs are zod schemas", async () => {
   assert.deepEqual(none.toolCalls, []);
 });
 
+test("calls where toolChoice wants it: any tool, or a named one", async () => {
+  const called = async (toolChoice) => {
+    const fields = { tools: weatherTools([]), toolChoice, stopWhen: stepCountIs(1) };
+    const { toolCalls, finishReason } = await generateText(greedy(CAPITAL.question, fields));
+    assert.equal(finishReason, "tool-calls");
+    for (const { invalid } of toolCalls) assert.ok(!invalid);
+    const streamed = streamText(greedy(CAPITAL.question, fields));
+    assert.deepEqual((await streamed.toolCalls).map(({ toolName, input }) => ({ toolName, input })),
+      toolCalls.map(({ toolName, input }) => ({ toolName, input })));
+    return toolCalls;
+  };
+  assert.ok((await called("required")).length >= 1);
+  const [call, ...others] = await called({ type: "tool", toolName: "add" });
+  assert.deepEqual(others, []);
+  assert.equal(call.toolName, "add");
+  assert.ok(Number.isInteger(call.input.a) && Number.isInteger(call.input.b));
+});
+
 const Weather = z.object({
   city: z.enum(["Seattle", "Oslo"]),
   temp_c: z.number().int(),
@@ -181,7 +199,7 @@ test("refusals are APICallErrors, with the server's words", async () => {
   await refused({ prompt: "word ".repeat(5000) }, 400, "context_length_exceeded");
   await refused({ model: provider(KEY)("gpt-4o") }, 404, "model_not_found");
   await refused({ temperature: 3 }, 400, "invalid_value");
-  await refused({ tools: weatherTools([]), toolChoice: "required" }, 400, "unsupported_value");
+  await refused({ tools: weatherTools([]), toolChoice: { type: "tool", toolName: "other" } }, 400, "invalid_value");
   await refused({ model: provider("sk-wrong")("nano") }, 401, "invalid_api_key");
   await refused({ model: provider(undefined)("nano") }, 401, "invalid_api_key");
 });

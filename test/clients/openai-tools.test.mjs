@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import OpenAI from "openai";
-import { TOOLS, WEATHER, WEATHER_ANSWER, WEATHER_QUESTION } from "./nano.mjs";
+import { CAPITAL, TOOLS, WEATHER, WEATHER_ANSWER, WEATHER_QUESTION } from "./nano.mjs";
 import { Server } from "./server.mjs";
 
 let server, client, model;
@@ -85,17 +85,88 @@ for (const stream of [false, true]) {
   });
 }
 
-test("does not call with tool_choice none, and says that it cannot be forced", async () => {
+test("does not call with tool_choice none", async () => {
   const { message } = (await chat([question], { tool_choice: "none", max_tokens: 60 })).choices[0];
   assert.equal(message.tool_calls, undefined);
-  const forced = { type: "function", function: { name: "get_weather" } };
-  for (const tool_choice of ["required", forced]) {
-    await assert.rejects(chat([question], { tool_choice }), {
-      constructor: OpenAI.BadRequestError,
-      code: "unsupported_value",
-      param: "tool_choice",
+});
+
+// It would not call of itself.
+const capital = { role: "user", content: CAPITAL.question };
+const strict = tools.map(({ type, function: f }) => ({ type, function: { ...f, strict: true } }));
+
+function rightCall({ type, function: { name, arguments: text } }) {
+  assert.equal(type, "function");
+  const types = { get_weather: { city: "string" }, add: { a: "number", b: "number" } }[name];
+  const args = JSON.parse(text);
+  assert.deepEqual(Object.keys(args).sort(), Object.keys(types).sort(), text);
+  for (const key in types) assert.equal(typeof args[key], types[key], text);
+}
+
+test("calls with tool_choice required, whatever the question", async () => {
+  assert.equal((await chat([capital])).choices[0].message.tool_calls, undefined);
+  const { message, finish_reason } = (await chat([capital], { tool_choice: "required" })).choices[0];
+  assert.equal(finish_reason, "tool_calls");
+  assert.equal(message.content, null);
+  assert.ok(message.tool_calls.length >= 1);
+  message.tool_calls.forEach(rightCall);
+  const fields = { tool_choice: "required", parallel_tool_calls: false };
+  assert.equal((await chat([capital], fields)).choices[0].message.tool_calls.length, 1);
+});
+
+for (const name of ["get_weather", "add"]) {
+  test(`calls ${name} where tool_choice names it, whole and streamed`, async () => {
+    const fields = { tools: strict, tool_choice: { type: "function", function: { name } } };
+    const { message, finish_reason } = (await chat([question], fields)).choices[0];
+    assert.equal(finish_reason, "tool_calls");
+    assert.equal(message.tool_calls.length, 1);
+    assert.equal(message.tool_calls[0].function.name, name);
+    rightCall(message.tool_calls[0]);
+    const streamed = client.chat.completions.stream({
+      model, messages: [question], temperature: 0, ...fields,
     });
-  }
+    const [call] = (await streamed.finalMessage()).tool_calls;
+    assert.deepEqual([call.function.name, call.function.arguments],
+      [name, message.tool_calls[0].function.arguments]);
+  });
+}
+
+test("refuses a name that is no tool, and a call without tools", async () => {
+  const wrong = (param) => ({ constructor: OpenAI.BadRequestError, code: "invalid_value", param });
+  const forced = { type: "function", function: { name: "other" } };
+  await assert.rejects(chat([question], { tool_choice: forced }), wrong("tool_choice.function.name"));
+  await assert.rejects(chat([question], { tools: undefined, tool_choice: "required" }), wrong("tool_choice"));
+});
+
+test("a result names its call", async () => {
+  const { message } = (await chat([question])).choices[0];
+  await assert.rejects(chat([question, message, { role: "tool", content: "{}" }]), {
+    constructor: OpenAI.BadRequestError,
+    code: "missing_required_parameter",
+    param: "messages[2].tool_call_id",
+  });
+});
+
+test("a schema of too much work for one token fails its request alone", async () => {
+  // Read in hundreds of ways at once, each letter making others of them.
+  const ways = ["a-m", "aeiou", "e-t", "acegikmoqsuwy", "nrst ", "o-z"].map((letters) => `.*[${letters}].{150}`);
+  const schema = { type: "string", pattern: `^(${ways.join("|")})$` };
+  const fields = {
+    tools: undefined, temperature: 1, seed: 1,
+    response_format: { type: "json_schema", json_schema: { name: "text", schema } },
+  };
+  const others = Promise.all([1, 2].map(() => chat([capital], { tools: undefined })));
+  await assert.rejects(chat([capital], fields), {
+    constructor: OpenAI.InternalServerError, status: 500, code: "schema_too_complex",
+  });
+  const stream = await chat([capital], { ...fields, stream: true });
+  let chunks = 0;
+  const read = async () => {
+    for await (const { choices } of stream) chunks += choices.length;
+  };
+  await assert.rejects(read(), (error) => error instanceof OpenAI.APIError && error.code === "schema_too_complex");
+  assert.ok(chunks > 10);
+  for (const { choices } of await others) assert.equal(choices[0].message.content, CAPITAL.answer);
+  assert.equal((await chat([capital], { tools: undefined })).choices[0].message.content, CAPITAL.answer);
 });
 
 test("takes a history with several calls and results", async () => {

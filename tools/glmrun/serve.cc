@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstdio>
 #include <ctime>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,7 +17,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/engine/batch_engine.h"
 #include "runtime/executor/paged_experts.h"
-#include "runtime/grammar/json_grammar.h"
+#include "runtime/grammar/answer_grammars.h"
 #include "runtime/serve/openai_api.h"
 #include "tools/glmrun/command.h"
 #include "tools/glmrun/serve_checks.h"
@@ -75,52 +74,6 @@ absl::StatusOr<std::shared_ptr<Engine>> MakeEngine(ObservableRunner& runner,
   return std::shared_ptr<Engine>(std::move(engine));
 }
 
-// The grammars of the schemas asked for last: choices of one request, and
-// requests of one client, share what is found out about them.
-class Grammars {
- public:
-  absl::StatusOr<std::shared_ptr<const grammar::JsonGrammar>> Of(
-      const nlohmann::ordered_json& schema) {
-    const std::string text = schema.dump();
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [known, made] : kept_) {
-        if (known == text) return made;
-      }
-    }
-    GLM_ASSIGN_OR_RETURN(auto made, grammar::JsonGrammar::FromSchema(schema));
-    const std::lock_guard lock(mutex_);
-    kept_.emplace_front(text, made);
-    if (kept_.size() > kKept) kept_.pop_back();
-    return made;
-  }
-
- private:
-  static constexpr size_t kKept = 16;
-  std::mutex mutex_;
-  std::deque<
-      std::pair<std::string, std::shared_ptr<const grammar::JsonGrammar>>>
-      kept_;
-};
-
-// The vocabulary's tree is made once.
-serve::JsonConstraintMaker JsonConstraints(const text::Tokenizer& tokenizer) {
-  return [vocabulary = grammar::GrammarVocabulary::Create(tokenizer),
-          grammars = std::make_shared<Grammars>()](
-             const nlohmann::ordered_json* schema,
-             grammar::JsonConstraintOptions options)
-             -> absl::StatusOr<std::shared_ptr<TokenConstraint>> {
-    std::shared_ptr<const grammar::JsonGrammar> grammar;
-    if (schema == nullptr) {
-      grammar = grammar::JsonGrammar::AnyObject();
-    } else {
-      GLM_ASSIGN_OR_RETURN(grammar, grammars->Of(*schema));
-    }
-    return grammar::MakeJsonConstraint(std::move(grammar), vocabulary,
-                                       std::move(options));
-  };
-}
-
 // Of the plan's model and sizes: another plan answers otherwise.
 std::string Fingerprint(const Session& session) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -160,7 +113,7 @@ absl::StatusOr<std::shared_ptr<const serve::ServedModel>> Load(
   model->created = std::time(nullptr);
   model->sampling = generation.sampling;
   model->stop_ids = generation.stop_ids;
-  model->json = JsonConstraints(*open.tokenizer);
+  model->grammars = grammar::AnswerGrammars::Create(*open.tokenizer);
   return model;
 }
 
