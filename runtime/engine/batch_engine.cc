@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +40,7 @@ BatchEngine::~BatchEngine() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    cancel_ = live_;
+    CancelAll();
   }
   wake_.notify_one();
   thread_.join();
@@ -71,9 +72,10 @@ absl::StatusOr<uint64_t> BatchEngine::Submit(EngineRequest request) {
         " wait, which is all that may; try again later"));
   }
   const uint64_t id = next_id_++;
+  const auto listener = request.listener;
   queue_.push_back(std::make_unique<ActiveRequest>(id, std::move(request),
                                                    std::move(sampler)));
-  live_.insert(id);
+  live_.emplace(id, listener);
   ++stats_.requests;
   wake_.notify_one();
   return id;
@@ -94,7 +96,7 @@ void BatchEngine::Drain(absl::Duration limit) {
   const auto all_ended = [this] { return live_.empty(); };
   const auto wait = absl::ToChronoNanoseconds(std::min(limit, kLongest));
   if (ended_.wait_for(lock, wait, all_ended)) return;
-  cancel_ = live_;
+  CancelAll();
   wake_.notify_one();
   ended_.wait(lock, all_ended);
 }
@@ -108,7 +110,47 @@ EngineStats BatchEngine::stats() const {
   return stats;
 }
 
+void BatchEngine::CancelAll() {
+  for (const auto& [id, listener] : live_) cancel_.insert(id);
+}
+
 void BatchEngine::Loop() {
+  try {
+    Turns();
+  } catch (const std::exception& error) {
+    Break(error.what());
+  } catch (...) {
+    Break("an unknown exception");
+  }
+}
+
+void BatchEngine::Break(std::string why) {
+  const absl::Status status =
+      absl::InternalError(absl::StrCat("the engine has failed: ", why));
+  std::unique_lock lock(mutex_);
+  stats_.state = EngineState::kFailed;
+  stats_.failure = std::string(status.message());
+  queue_.clear();
+  cancel_.clear();
+  stats_.active = 0;
+  while (!live_.empty()) {
+    const auto node = live_.extract(live_.begin());
+    if (node.mapped() == nullptr) continue;
+    lock.unlock();
+    RequestResult result;
+    result.status = status;
+    result.finish_reason = FinishReason::kCancelled;
+    try {
+      node.mapped()->OnFinish(result);
+    } catch (...) {
+      // The others get to know all the same.
+    }
+    lock.lock();
+  }
+  ended_.notify_all();
+}
+
+void BatchEngine::Turns() {
   std::unique_lock lock(mutex_);
   LookAtExperts(lock);
   for (;;) {
@@ -213,6 +255,7 @@ void BatchEngine::OnEnd(ActiveRequest& request, bool had_slot) {
     }
     CopyFailure();
     CopyCounters();
+    live_[request.id] = nullptr;
   }
   request.request.listener->OnFinish(result);
   const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@
 // A step that fails ends its requests with its status; the others go on, and
 // what was kept is forgotten. When two steps in a row end with kUnavailable, or
 // counters cannot be read, the device is lost: all requests end and no more are
-// taken.
+// taken. So they do when the thread meets an exception.
 #ifndef GLM_RUNTIME_ENGINE_BATCH_ENGINE_H_
 #define GLM_RUNTIME_ENGINE_BATCH_ENGINE_H_
 
@@ -20,7 +20,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -57,6 +59,9 @@ class BatchEngine : public Engine {
 
   // All of the thread.
   void Loop();
+  void Turns();
+  // The thread ends with an exception: so do all requests.
+  void Break(std::string why);
   void CancelSome(std::unique_lock<std::mutex>& lock);
   void AdmitSome(std::unique_lock<std::mutex>& lock);
   void FailQueue(std::unique_lock<std::mutex>& lock);
@@ -67,6 +72,7 @@ class BatchEngine : public Engine {
   void CopyFailure();   // the same
   // Reads the counters of experts when it is time to.
   void LookAtExperts(std::unique_lock<std::mutex>& lock);
+  void CancelAll();     // under mutex_
 
   StepRunner& runner_;
   const BatchEngineOptions options_;
@@ -77,7 +83,8 @@ class BatchEngine : public Engine {
   std::condition_variable wake_;   // orders
   std::condition_variable ended_;  // of a request
   std::deque<std::unique_ptr<ActiveRequest>> queue_;
-  std::unordered_set<uint64_t> live_;    // submitted, OnFinish not yet over
+  // Submitted, OnFinish not yet over; null: it has begun.
+  std::unordered_map<uint64_t, std::shared_ptr<RequestListener>> live_;
   std::unordered_set<uint64_t> cancel_;  // of live_
   uint64_t next_id_ = 1;
   bool stop_ = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,21 @@ TEST(BatchEngineTest, StatsAddUp) {
   EXPECT_EQ(stats.slots, 8u);
   EXPECT_EQ(stats.generated_tokens, 60 + cut.answer->Wait().generated_tokens);
   EXPECT_EQ(stats.state, EngineState::kServing);
+}
+
+TEST(BatchEngineTest, AnExceptionEndsTheEngineAndNotTheProcess) {
+  TestRunner runner;
+  runner.fail = [](uint64_t, const StepInputs&) -> absl::Status {
+    throw std::bad_alloc();
+  };
+  auto engine = *BatchEngine::Create(runner, Options());
+  const Sent sent = Send(*engine, Greedy(Prompt(5), 3));
+  EXPECT_EQ(sent.answer->Wait().status.code(), Code::kInternal);
+  engine->Drain(absl::InfiniteDuration());
+  EXPECT_EQ(engine->stats().state, EngineState::kFailed);
+  EXPECT_THAT(engine->stats().failure, HasSubstr("bad_alloc"));
+  EXPECT_EQ(engine->stats().active, 0u);
+  EXPECT_EQ(Refused(*engine, Greedy(Prompt(5), 3)), Code::kUnavailable);
 }
 
 TEST(BatchEngineTest, BadRequestsAreRefused) {

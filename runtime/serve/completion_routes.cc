@@ -30,6 +30,20 @@ absl::Status CheckModel(const std::string& asked, const ServedModel& model) {
 }
 
 // In the words that clients look for.
+absl::Status TooLong(std::string_view has, const ServedModel& model,
+                     std::string_view param) {
+  return WithParam(
+      absl::OutOfRangeError(absl::StrCat(
+          "This model's maximum context length is ",
+          model.engine->model().max_context, " tokens. However, your prompt ",
+          std::string(has),
+          " tokens, which leaves no room for an answer. Please reduce the "
+          "length of the ",
+          std::string(param), ".")),
+      param);
+}
+
+// Of ids that were not encoded beyond the context.
 absl::Status CheckLength(const std::vector<int32_t>& prompt,
                          const ServedModel& model, std::string_view param) {
   const uint32_t context = model.engine->model().max_context;
@@ -38,14 +52,51 @@ absl::Status CheckLength(const std::vector<int32_t>& prompt,
                         absl::StrCat(std::string(param), " holds no tokens"));
   }
   if (prompt.size() < context) return absl::OkStatus();
-  return WithParam(
-      absl::OutOfRangeError(absl::StrCat(
-          "This model's maximum context length is ", context,
-          " tokens. However, your prompt has ", prompt.size(),
-          " tokens, which leaves no room for an answer. Please reduce the "
-          "length of the ",
-          std::string(param), ".")),
-      param);
+  return TooLong(
+      absl::StrCat(prompt.size() > context ? "has at least " : "has ",
+                   prompt.size()),
+      model, param);
+}
+
+// Before anything is encoded: of what cannot fit, however well it is encoded.
+absl::Status CheckBytes(size_t bytes, const ServedModel& model,
+                        std::string_view param) {
+  const size_t least = model.tokenizer->LeastIds(bytes);
+  if (least <= model.engine->model().max_context) return absl::OkStatus();
+  return TooLong(absl::StrCat("has at least ", least), model, param);
+}
+
+absl::StatusOr<std::vector<int32_t>> EncodeSegments(
+    const std::vector<text::Segment>& segments, const ServedModel& model) {
+  size_t bytes = 0;
+  for (const text::Segment& segment : segments) bytes += segment.text.size();
+  GLM_RETURN_IF_ERROR(CheckBytes(bytes, model, "messages"));
+  return text::EncodeChat(*model.tokenizer, segments,
+                          model.engine->model().max_context);
+}
+
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
+                                                bool parse_added_tokens,
+                                                const ServedModel& model,
+                                                std::string_view param) {
+  GLM_RETURN_IF_ERROR(CheckBytes(text.size(), model, param));
+  return model.tokenizer->Encode(
+      text, {.parse_added_tokens = parse_added_tokens,
+             .most_ids = model.engine->model().max_context});
+}
+
+// A request with more choices than the engine ever takes would be told to try
+// again for ever.
+absl::Status CheckChoices(uint64_t n, uint64_t prompts,
+                          const ServedModel& model) {
+  const EngineStats stats = model.engine->stats();
+  const uint64_t most = uint64_t{stats.slots} + stats.queue_limit;
+  if (n * prompts <= most) return absl::OkStatus();
+  const char* param = n > most || n > 1 ? "n" : "prompt";
+  return InvalidField(
+      param,
+      absl::StrCat(param, " asks for ", n * prompts,
+                   " answers; this server takes at most ", most, " at a time"));
 }
 
 // The place that messages of the chat format begin with: "messages[2]: ...".
@@ -104,10 +155,11 @@ absl::Status OpenAiApi::Chat(const Call& call) {
                        ParseChatRequest(body, model.sampling));
   const GenerationRequest& generation = request.generation;
   GLM_RETURN_IF_ERROR(CheckModel(generation.model, model));
+  GLM_RETURN_IF_ERROR(CheckChoices(generation.n, 1, model));
   const auto segments = text::RenderChat(request.chat);
   if (!segments.ok()) return WithPlace(segments.status());
   GLM_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt,
-                       text::EncodeChat(tokenizer, *segments));
+                       EncodeSegments(*segments, model));
   GLM_RETURN_IF_ERROR(CheckLength(prompt, model, "messages"));
 
   RequestRun run;
@@ -146,14 +198,15 @@ absl::Status OpenAiApi::Completion(const Call& call) {
                        ParseCompletionRequest(body, model.sampling));
   const GenerationRequest& generation = request.generation;
   GLM_RETURN_IF_ERROR(CheckModel(generation.model, model));
+  GLM_RETURN_IF_ERROR(
+      CheckChoices(generation.n, request.prompts.size(), model));
 
   RequestRun run;
   for (Prompt& prompt : request.prompts) {
     std::vector<int32_t> ids;
     if (const auto* text = std::get_if<std::string>(&prompt)) {
       // Whoever sends a bare prompt writes its structure.
-      GLM_ASSIGN_OR_RETURN(
-          ids, tokenizer.Encode(*text, {.parse_added_tokens = true}));
+      GLM_ASSIGN_OR_RETURN(ids, EncodeText(*text, true, model, "prompt"));
     } else {
       ids = std::get<std::vector<int32_t>>(std::move(prompt));
     }
@@ -174,19 +227,22 @@ absl::Status OpenAiApi::Completion(const Call& call) {
   return absl::OkStatus();
 }
 
-// {"prompt": text} or {"messages": [...], "tools": [...]}.
+// {"prompt": text} or {"messages": [...], "tools": [...]}; as long as the
+// context at most.
 absl::Status OpenAiApi::Tokenize(const Call& call) {
   const ServedModel& model = *call.model;
   GLM_ASSIGN_OR_RETURN(const ordered_json body,
                        ParseBody(call.exchange->request().body));
   GLM_ASSIGN_OR_RETURN(const RequestFields fields, RequestFields::Of(body, ""));
   std::vector<int32_t> ids;
+  std::string_view param;
   if (fields.Find("messages") != nullptr) {
     GLM_ASSIGN_OR_RETURN(const text::ChatRequest chat,
                          ParseConversation(fields));
     const auto segments = text::RenderChat(chat);
     if (!segments.ok()) return WithPlace(segments.status());
-    GLM_ASSIGN_OR_RETURN(ids, text::EncodeChat(*model.tokenizer, *segments));
+    GLM_ASSIGN_OR_RETURN(ids, EncodeSegments(*segments, model));
+    param = "messages";
   } else {
     const char* name = fields.Find("content") ? "content" : "prompt";
     std::string prompt;
@@ -194,9 +250,11 @@ absl::Status OpenAiApi::Tokenize(const Call& call) {
     GLM_RETURN_IF_ERROR(fields.Need(name).status());
     GLM_RETURN_IF_ERROR(fields.Read(name, prompt));
     GLM_RETURN_IF_ERROR(fields.Read("parse_special", parse_special));
-    GLM_ASSIGN_OR_RETURN(
-        ids,
-        model.tokenizer->Encode(prompt, {.parse_added_tokens = parse_special}));
+    GLM_ASSIGN_OR_RETURN(ids, EncodeText(prompt, parse_special, model, name));
+    param = name;
+  }
+  if (ids.size() > model.engine->model().max_context) {
+    return CheckLength(ids, model, param);
   }
   ordered_json json;
   json["count"] = ids.size();

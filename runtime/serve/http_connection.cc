@@ -6,7 +6,6 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <cerrno>
-#include <exception>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -25,6 +24,21 @@ constexpr size_t kMaxPipelined = 64 << 10;
 // why it was refused.
 constexpr size_t kMaxLinger = 64 << 20;
 constexpr std::chrono::milliseconds kLingerTimeout{2'000};
+// Until a read that went on over its deadline is cancelled once more.
+constexpr std::chrono::milliseconds kCancelAgain{50};
+
+// Of a target in origin form ("/v1/models?x") or in absolute form, as proxies
+// send it ("http://host/v1/models?x").
+std::string PathOf(const std::string& target) {
+  size_t begin = 0;
+  const std::string lower = absl::AsciiStrToLower(target.substr(0, 8));
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!std::string_view(lower).starts_with(scheme)) continue;
+    begin = target.find_first_of("/?", scheme.size());
+    if (begin == std::string::npos || target[begin] == '?') return "/";
+  }
+  return target.substr(begin, target.find('?', begin) - begin);
+}
 
 HttpRequest RequestOf(const http::request_header<http::fields>& head,
                       const std::string& peer) {
@@ -32,7 +46,7 @@ HttpRequest RequestOf(const http::request_header<http::fields>& head,
   request.peer = peer;
   request.method = std::string(head.method_string());
   const std::string target(head.target());
-  request.path = target.substr(0, target.find('?'));
+  request.path = PathOf(target);
   for (const auto& field : head) {
     request.headers.emplace_back(
         absl::AsciiStrToLower(std::string(field.name_string())),
@@ -61,7 +75,26 @@ Connection::Connection(net::ip::tcp::socket socket, ConnectionShared& shared)
   peer_ = endpoint.address().to_string();
 }
 
-void Connection::Start() { ReadHead(); }
+template <typename Part>
+void Connection::Guarded(Part part) {
+  try {
+    part();
+  } catch (...) {
+    // Memory, or the system's; the other connections have no part in it.
+    try {
+      if (phase_ == Phase::kHead || phase_ == Phase::kBody) {
+        return Fail(500, "internal error");
+      }
+    } catch (...) {
+      // No memory for an answer either.
+    }
+    Close();
+  }
+}
+
+void Connection::Start() {
+  Guarded([this] { ReadHead(); });
+}
 
 void Connection::Refuse() {
   request_.peer = peer_;
@@ -72,7 +105,12 @@ void Connection::ArmDeadline(std::chrono::milliseconds limit) {
   const uint64_t number = ++deadline_number_;
   deadline_.expires_after(limit);
   deadline_.async_wait([self = shared_from_this(), number](error_code error) {
-    if (!error && number == self->deadline_number_) self->OnDeadline();
+    if (error || number != self->deadline_number_) return;
+    try {
+      self->OnDeadline();
+    } catch (...) {
+      self->Close();  // a read may be under way: no answer
+    }
   });
 }
 
@@ -81,6 +119,9 @@ void Connection::OnDeadline() {
     timed_out_ = true;
     error_code ignored;
     socket_.cancel(ignored);
+    // A piece that had been read already, and waits in the queue behind this,
+    // is not cancelled, and the read goes on after it.
+    ArmDeadline(kCancelAgain);
   } else {
     Close();
   }
@@ -89,8 +130,10 @@ void Connection::OnDeadline() {
 void Connection::ReadHead() {
   phase_ = Phase::kHead;
   timed_out_ = false;
+  idle_since_ = std::chrono::steady_clock::now();
   request_ = HttpRequest();
   request_.peer = peer_;
+  body_share_ = BodyShare(shared_.body_bytes);
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(options().max_head_bytes));
   parser_->body_limit(options().max_body_bytes);
@@ -98,12 +141,13 @@ void Connection::ReadHead() {
   http::async_read_header(
       socket_, buffer_, *parser_,
       [self = shared_from_this()](error_code error, size_t) {
-        self->OnHead(error);
+        self->Guarded([&] { self->OnHead(error); });
       });
 }
 
 void Connection::OnReadError(error_code error) {
   if (phase_ == Phase::kClosed) return;
+  parser_->get().body() = std::string();
   if (timed_out_) {
     // A connection that was kept alive for nothing needs no answer.
     if (phase_ == Phase::kHead && buffer_.size() == 0 && !parser_->got_some()) {
@@ -146,6 +190,14 @@ void Connection::OnHead(error_code error) {
   const auto refuse_as = [&](int status, std::string_view message) {
     refuse(options().error_response(status, message, request_));
   };
+  if (head.version() >= 11 && head.count(http::field::host) != 1) {
+    return refuse_as(400, "an HTTP/1.1 request has one Host header");
+  }
+  const std::string expect =
+      absl::AsciiStrToLower(std::string(request_.Header("expect")));
+  if (!expect.empty() && expect != "100-continue") {
+    return refuse_as(417, "the only expectation that is met is 100-continue");
+  }
   // Where its body ends is not known, so nothing after it can be read.
   if (head.count(http::field::transfer_encoding) != 0 && !parser_->chunked()) {
     return Answer(
@@ -168,6 +220,13 @@ void Connection::OnHead(error_code error) {
       return refuse(*std::move(refused));
     }
   }
+  if (request_.method == "POST" && !parser_->chunked() &&
+      !parser_->content_length()) {
+    return Answer(
+        options().error_response(
+            411, "send the header Content-Length, or chunks", request_),
+        false);
+  }
   if (has_body) {
     if (!IsJson(request_.Header("content-type"))) {
       return refuse_as(415, "send the header Content-Type: application/json");
@@ -181,27 +240,40 @@ void Connection::OnHead(error_code error) {
   if (!has_body) return Dispatch(*route_);
   phase_ = Phase::kBody;
   ArmDeadline(options().body_timeout);
-  if (absl::AsciiStrToLower(std::string(request_.Header("expect"))) !=
-      "100-continue") {
-    return ReadBody();
-  }
+  timed_out_ = false;
+  parser_->eager(true);
+  if (expect.empty()) return ReadBody();
   net::async_write(socket_, net::buffer(kContinue),
                    [self = shared_from_this()](error_code error, size_t) {
                      if (self->phase_ == Phase::kClosed) return;
-                     error ? self->OnReadError(error) : self->ReadBody();
+                     self->Guarded([&] {
+                       error ? self->OnReadError(error) : self->ReadBody();
+                     });
                    });
 }
 
 void Connection::ReadBody() {
-  http::async_read(socket_, buffer_, *parser_,
-                   [self = shared_from_this()](error_code error, size_t) {
-                     self->OnBody(error);
-                   });
+  // Piece by piece, so that each counts when it has come.
+  http::async_read_some(socket_, buffer_, *parser_,
+                        [self = shared_from_this()](error_code error, size_t) {
+                          self->Guarded([&] { self->OnBody(error); });
+                        });
 }
 
 void Connection::OnBody(error_code error) {
   if (phase_ == Phase::kClosed) return;
   if (error) return OnReadError(error);
+  if (!body_share_.GrowTo(parser_->get().body().size(),
+                          options().max_body_bytes_together)) {
+    parser_->get().body() = std::string();
+    body_share_ = BodyShare();
+    return Fail(503, absl::StrCat("the bodies of all requests together have ",
+                                  options().max_body_bytes_together,
+                                  " bytes at most; try again later"));
+  }
+  if (!parser_->is_done()) {
+    return timed_out_ ? OnReadError(net::error::operation_aborted) : ReadBody();
+  }
   request_.body = std::move(parser_->get().body());
   Dispatch(*route_);
 }
@@ -244,7 +316,7 @@ void Connection::Answer(HttpResponse response, bool keep_alive) {
   phase_ = Phase::kAnswer;
   unread_ = !keep_alive;
   exchange_ = std::make_shared<ConnectionExchange>(
-      *this, request_, true,
+      *this, request_, std::move(body_share_), true,
       keep_alive && !stop_when_done_ && !shared_.stopping);
   exchange_->Respond(std::move(response));
 }
@@ -256,17 +328,16 @@ void Connection::Dispatch(const HttpRoute& route) {
   const bool keep_alive =
       parser_->keep_alive() && !stop_when_done_ && !shared_.stopping;
   auto exchange = std::make_shared<ConnectionExchange>(
-      *this, std::move(request_), parser_->get().version() >= 11, keep_alive);
+      *this, std::move(request_), std::move(body_share_),
+      parser_->get().version() >= 11, keep_alive);
   exchange_ = exchange;
   Watch();
-  const auto handle = [exchange, &route, &options = options()] {
+  const auto handle = [exchange, &route] {
     try {
       route.handler(exchange);
-    } catch (const std::exception&) {
+    } catch (...) {
       // Memory, at most: nothing here throws by design.
-      exchange->Respond(
-          options.error_response(500, "internal error", exchange->request()));
-      exchange->EndStream();
+      exchange->Break();
     }
   };
   if (!route.on_worker) return handle();
@@ -288,7 +359,8 @@ void Connection::Watch() {
   socket_.async_wait(net::socket_base::wait_read,
                      [self = shared_from_this()](error_code error) {
                        self->watching_ = false;
-                       if (!error) self->OnReadable();
+                       if (error) return;
+                       self->Guarded([&] { self->OnReadable(); });
                      });
 }
 
@@ -298,8 +370,8 @@ void Connection::OnReadable() {
   const ssize_t there =
       recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (there == 0 && exchange_->ended()) return;  // it may still read
-  if (there == 0 || (there < 0 && errno != EAGAIN && errno != EWOULDBLOCK &&
-                     errno != EINTR)) {
+  if (there == 0) return OnHalfClosed();
+  if (there < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
     return Close();
   }
   if (there > 0) {
@@ -313,9 +385,34 @@ void Connection::OnReadable() {
   Watch();
 }
 
+// The client sends no more. A FIN does not say whether it still reads
+// (shutdown) or has gone (close); its kernel does, once it is sent something:
+// of a socket that is closed it answers with a reset. So it is sent what an
+// answer may hold anyway, the comment of a stream or a 100 Continue before an
+// answer, and the reset comes back after one round trip. Who speaks HTTP/1.0
+// cannot be asked before the answer begins, and counts as gone.
+void Connection::OnHalfClosed() {
+  if (!exchange_->Probe()) return Close();
+  watching_ = true;
+  socket_.async_wait(net::socket_base::wait_error,
+                     [self = shared_from_this()](error_code error) {
+                       self->watching_ = false;
+                       if (!error) self->Close();
+                     });
+}
+
+std::optional<std::chrono::steady_clock::time_point> Connection::IdleSince() {
+  error_code error;
+  if (phase_ != Phase::kHead || !parser_ || buffer_.size() > 0 ||
+      parser_->got_some() || socket_.available(error) > 0) {
+    return std::nullopt;
+  }
+  return idle_since_;
+}
+
 void Connection::Post() {
   net::post(shared_.io, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->Flush();
+    if (auto self = weak.lock()) self->Guarded([&] { self->Flush(); });
   });
 }
 
@@ -333,7 +430,7 @@ void Connection::Flush() {
   ArmDeadline(options().write_timeout);
   net::async_write(socket_, net::buffer(writing_),
                    [self = shared_from_this()](error_code error, size_t bytes) {
-                     self->OnWritten(error, bytes);
+                     self->Guarded([&] { self->OnWritten(error, bytes); });
                    });
 }
 
@@ -355,7 +452,7 @@ void Connection::ArmIdle() {
   idle_.async_wait([self = shared_from_this()](error_code error) {
     if (error || self->phase_ != Phase::kAnswer) return;
     if (self->written_ != self->idle_written_ || self->write_pending_) return;
-    self->exchange_->WriteIdle();
+    self->Guarded([&] { self->exchange_->WriteIdle(); });
   });
 }
 
@@ -383,7 +480,7 @@ void Connection::Linger() {
         self->lingered_ += bytes;
         if (self->phase_ != Phase::kLinger) return;
         if (error || self->lingered_ > kMaxLinger) return self->Close();
-        self->Linger();
+        self->Guarded([&] { self->Linger(); });
       });
 }
 
@@ -402,9 +499,12 @@ void Connection::Close() {
   idle_.cancel();
   error_code ignored;
   socket_.close(ignored);
-  if (exchange_ != nullptr) {
-    exchange_->Detach(/*aborted=*/true);
-    exchange_.reset();
+  if (const auto exchange = std::exchange(exchange_, nullptr)) {
+    try {
+      exchange->Detach(/*aborted=*/true);
+    } catch (...) {
+      // Of its callback; the connection has gone all the same.
+    }
   }
   shared_.on_close(this);
 }

@@ -13,12 +13,15 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/http_text.h"
@@ -27,18 +30,55 @@ namespace glm::serve {
 
 class Connection;
 
+// Bytes of one body that count against the budget of all bodies, given back
+// when this goes, wherever the body has gone meanwhile. Not thread-safe.
+class BodyShare {
+ public:
+  using Held = std::shared_ptr<std::atomic<size_t>>;
+
+  BodyShare() = default;
+  explicit BodyShare(Held held) : held_(std::move(held)) {}
+  BodyShare(BodyShare&& other) noexcept
+      : held_(std::move(other.held_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  BodyShare& operator=(BodyShare&& other) noexcept {
+    std::swap(held_, other.held_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~BodyShare() {
+    if (held_ != nullptr) *held_ -= bytes_;
+  }
+
+  // False: `bytes` do not fit; what is held stays.
+  bool GrowTo(size_t bytes, size_t budget) {
+    if (bytes <= bytes_) return true;
+    const size_t more = bytes - bytes_;
+    if (held_->fetch_add(more) + more > budget) {
+      *held_ -= more;
+      return false;
+    }
+    bytes_ = bytes;
+    return true;
+  }
+
+ private:
+  Held held_;  // by all bodies; outlives the server
+  size_t bytes_ = 0;
+};
+
 // The exchange of one request. The connection detaches it before it goes; from
 // then on all that is written is dropped.
 class ConnectionExchange : public HttpExchange {
  public:
-  ConnectionExchange(Connection& connection, HttpRequest request, bool chunks,
-                     bool keep_alive);
+  ConnectionExchange(Connection& connection, HttpRequest request,
+                     BodyShare body_share, bool chunks, bool keep_alive);
 
   const HttpRequest& request() const override { return request_; }
   void Respond(HttpResponse response) override;
   void BeginStream(HttpResponse head, std::string idle) override;
   bool Write(std::string_view bytes) override;
   void EndStream() override;
+  void Break() noexcept override;
   void OnAbort(std::function<void()> callback) override;
 
   // ---- for the connection, on its thread
@@ -52,6 +92,9 @@ class ConnectionExchange : public HttpExchange {
   std::string Take(Then& then);
   void Wrote(size_t bytes);
   void WriteIdle();
+  // Bytes to the client that change nothing for it, by which its kernel tells
+  // whether anybody is there. False: none can be sent now.
+  bool Probe();
   // Ends it: drops the callback, or calls it where the answer has not ended.
   void Detach(bool aborted);
   // After this answer the connection is closed.
@@ -63,6 +106,7 @@ class ConnectionExchange : public HttpExchange {
   void Notify();  // with mutex_
 
   const HttpRequest request_;
+  const BodyShare body_share_;  // as long as the body is there
   const bool chunks_;
 
   mutable std::mutex mutex_;
@@ -86,6 +130,7 @@ struct ConnectionShared {
   std::atomic<uint32_t> waiting_for_worker{0};
   std::atomic<bool> stopping{false};
   std::function<void(Connection*)> on_close{};
+  BodyShare::Held body_bytes = std::make_shared<std::atomic<size_t>>(0);
 };
 
 // All functions on the I/O thread, but Post.
@@ -99,6 +144,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void StopWhenDone();
   void Close();
 
+  // Since when it has waited for the first byte of a request; empty: it does
+  // not wait.
+  std::optional<std::chrono::steady_clock::time_point> IdleSince();
+
   // Any thread: lets the connection write what its exchange has.
   void Post();
 
@@ -107,6 +156,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class Phase { kHead, kBody, kAnswer, kLinger, kClosed };
 
+  // Runs `part`; where that throws, the request fails and nothing else does.
+  template <typename Part>
+  void Guarded(Part part);
   void ReadHead();
   void OnHead(boost::system::error_code error);
   void ReadBody();
@@ -120,6 +172,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<HttpResponse> Preflight() const;
   void Watch();
   void OnReadable();
+  void OnHalfClosed();
   void Flush();
   void OnWritten(boost::system::error_code error, size_t bytes);
   void Finish();
@@ -139,6 +192,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
       parser_;
   Phase phase_ = Phase::kHead;
   HttpRequest request_;
+  BodyShare body_share_;
+  std::chrono::steady_clock::time_point idle_since_;
   const HttpRoute* route_ = nullptr;
   std::shared_ptr<ConnectionExchange> exchange_;
   std::string writing_;

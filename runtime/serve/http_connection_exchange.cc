@@ -5,9 +5,11 @@
 namespace glm::serve {
 
 ConnectionExchange::ConnectionExchange(Connection& connection,
-                                       HttpRequest request, bool chunks,
+                                       HttpRequest request,
+                                       BodyShare body_share, bool chunks,
                                        bool keep_alive)
     : request_(std::move(request)),
+      body_share_(std::move(body_share)),
       chunks_(chunks),
       connection_(&connection),
       keep_alive_(keep_alive) {}
@@ -19,11 +21,12 @@ void ConnectionExchange::Notify() {
 void ConnectionExchange::Respond(HttpResponse response) {
   const std::lock_guard lock(mutex_);
   if (connection_ == nullptr || begun_ || ended_) return;
-  begun_ = ended_ = true;
-  out_ = HttpHead(response, BodyFraming::kLength, keep_alive_,
-                  connection_->options().cors_origin);
+  const size_t before = out_.size();
+  out_ += HttpHead(response, BodyFraming::kLength, keep_alive_,
+                   connection_->options().cors_origin);
   if (request_.method != "HEAD") out_ += response.body;
-  unsent_ = out_.size();
+  unsent_ += out_.size() - before;
+  begun_ = ended_ = true;
   Notify();
 }
 
@@ -33,10 +36,11 @@ void ConnectionExchange::BeginStream(HttpResponse head, std::string idle) {
   begun_ = true;
   idle_ = std::move(idle);
   if (!chunks_) keep_alive_ = false;
-  out_ =
+  const size_t before = out_.size();
+  out_ +=
       HttpHead(head, chunks_ ? BodyFraming::kChunked : BodyFraming::kUntilClose,
                keep_alive_, connection_->options().cors_origin);
-  unsent_ = out_.size();
+  unsent_ += out_.size() - before;
   Notify();
 }
 
@@ -104,6 +108,47 @@ void ConnectionExchange::WriteIdle() {
     idle = idle_;
   }
   Write(idle);
+}
+
+bool ConnectionExchange::Probe() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return true;  // the answer is one
+    if (!begun_) {
+      if (!chunks_) return false;  // HTTP/1.0 knows no interim answers
+      out_ += kContinue;
+      unsent_ += kContinue.size();
+      Notify();
+      return true;
+    }
+  }
+  WriteIdle();
+  return true;
+}
+
+void ConnectionExchange::Break() noexcept {
+  try {
+    HttpResponse error;
+    {
+      const std::lock_guard lock(mutex_);
+      if (connection_ == nullptr) return;
+      if (!begun_) {
+        error = connection_->options().error_response(500, "internal error",
+                                                      request_);
+      }
+    }
+    Respond(std::move(error));
+  } catch (...) {
+    // No memory for an answer either.
+  }
+  try {
+    const std::lock_guard lock(mutex_);
+    if (connection_ == nullptr || ended_) return;
+    overflowed_ = true;
+    Notify();
+  } catch (...) {
+    // The next write, or the write deadline, cuts it.
+  }
 }
 
 void ConnectionExchange::Detach(bool aborted) {

@@ -59,6 +59,10 @@ class HttpExchange {
 
   virtual void EndStream() = 0;
 
+  // What makes the answer threw: 500 where none has begun, else the connection
+  // is cut, so that nobody takes what there is for a whole answer.
+  virtual void Break() noexcept = 0;
+
   // `callback` is called once, when the client goes before the answer has
   // ended: on the transport's thread, or at once where that has happened. It
   // is dropped when the answer ends.

@@ -62,7 +62,7 @@ class Server : public HttpServer {
                        ": ", error.message(), "; choose another --port"));
     }
     Accept();
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] { RunIo(); });
     return absl::OkStatus();
   }
 
@@ -104,6 +104,18 @@ class Server : public HttpServer {
     return all;
   }
 
+  // What a handler throws ends neither the thread nor the process.
+  void RunIo() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (...) {
+        // The rest of what waits is run again.
+      }
+    }
+  }
+
   void Accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor_.is_open()) return;
@@ -114,20 +126,40 @@ class Server : public HttpServer {
         });
         return;
       }
-      Add(std::move(socket));
+      try {
+        Add(std::move(socket));
+      } catch (...) {
+        // No memory for one more; it is closed.
+      }
       Accept();
     });
   }
 
   void Add(tcp::socket socket) {
     auto connection = std::make_shared<Connection>(std::move(socket), shared_);
-    bool room = false;
+    bool room = true;
+    if (connections() >= options_.max_connections) room = CloseIdle();
     {
       const std::lock_guard lock(mutex_);
-      room = connections_.size() < options_.max_connections;
       connections_.emplace(connection.get(), connection);
     }
     room ? connection->Start() : connection->Refuse();
+  }
+
+  // Closes the connection that has waited longest for a request; false: none
+  // waits.
+  bool CloseIdle() {
+    std::shared_ptr<Connection> longest;
+    std::chrono::steady_clock::time_point since;
+    for (const auto& connection : All()) {
+      const auto idle = connection->IdleSince();
+      if (!idle || (longest != nullptr && *idle >= since)) continue;
+      longest = connection;
+      since = *idle;
+    }
+    if (longest == nullptr) return false;
+    longest->Close();
+    return true;
   }
 
   const HttpServerOptions options_;

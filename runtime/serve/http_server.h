@@ -5,8 +5,9 @@
 // soon, or on a few workers (HttpRoute.on_worker). Whoever answers later, from
 // any thread, only appends to a bounded queue (HttpExchange).
 //
-// A client that closes its side of the connection has gone, also while it waits
-// for an answer that is not streamed: the exchange's OnAbort is called.
+// A client that closes the connection has gone, also while it waits for an
+// answer that is not streamed: the exchange's OnAbort is called. One that only
+// sends no more (shutdown of its side) gets its answer.
 //
 //   HttpServerOptions options;
 //   options.routes.push_back({"GET", "/health", false, [](auto exchange) {
@@ -42,10 +43,14 @@ struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address, not a name
   uint16_t port = 8080;            // 0: any that is free
 
-  size_t max_head_bytes = 16 << 10;   // request line and headers: 431
-  size_t max_body_bytes = 32 << 20;   // 413
+  size_t max_head_bytes = 16 << 10;  // request line and headers: 431
+  size_t max_body_bytes = 32 << 20;  // 413
+  // Of all bodies that are being read or answered, as far as they have come:
+  // 503.
+  size_t max_body_bytes_together = 256 << 20;
   size_t max_unsent_bytes = 1 << 20;  // of a stream, until it is cut
-  uint32_t max_connections = 512;     // beyond: 503 and closed
+  uint32_t max_connections = 512;     // beyond: the longest idle one is closed,
+                                      // or else the new one, with 503
   uint32_t workers = 2;
   uint32_t max_waiting_for_worker = 256;  // beyond: 503
 

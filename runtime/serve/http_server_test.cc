@@ -102,8 +102,9 @@ TEST_F(HttpServerTest, AnswersRequestsThatAreSentAtOnceInOrder) {
   TestClient client(Start());
   client.Send(
       "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\n"
-      "Content-Length: 1\r\n\r\naGET /hello HTTP/1.1\r\n\r\n"
-      "GET /nothing HTTP/1.1\r\n\r\n");
+      "Host: a\r\nContent-Length: 1\r\n\r\n"
+      "aGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+      "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(client.ReadResponse().body, "a");
   EXPECT_EQ(client.ReadResponse().body, "hi");
   EXPECT_EQ(client.ReadResponse().status, 404);
@@ -187,7 +188,7 @@ TEST_F(HttpServerTest, AsksForJson) {
 TEST_F(HttpServerTest, ContinuesABodyThatWaitsToBeAskedFor) {
   TestClient client(Start());
   client.Send(
-      "POST /echo HTTP/1.1\r\nExpect: 100-continue\r\n"
+      "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
       "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n");
   ASSERT_TRUE(client.ReceiveUntil("100 Continue\r\n\r\n"));
   EXPECT_EQ(client.ReadResponse(false).status, 100);
@@ -204,7 +205,7 @@ TEST_F(HttpServerTest, ChecksHeadsBeforeItReadsBodies) {
   const uint16_t port = Start();
   TestClient client(port);
   client.Send(
-      "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\n"
+      "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
       "Content-Length: 1000000\r\n\r\n");
   EXPECT_EQ(client.ReadResponse().status, 401);
   EXPECT_EQ(
@@ -220,7 +221,7 @@ TEST_F(HttpServerTest, TimesOutHeadsAndBodies) {
   EXPECT_EQ(head.ReadResponse().status, 408);
   TestClient body(port);
   body.Send(
-      "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\n"
+      "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
       "Content-Length: 10\r\n\r\nx");
   EXPECT_EQ(body.ReadResponse().status, 408);
   TestClient idle(port);
@@ -324,11 +325,143 @@ TEST_F(HttpServerTest, LimitsConnections) {
   const uint16_t port = Start();
   TestClient first(port), second(port);
   for (TestClient* client : {&first, &second}) {
-    client->SendRequest("GET", "/hello");
-    EXPECT_EQ(client->ReadResponse().status, 200);
+    client->SendRequest("GET", "/stream");
+    EXPECT_TRUE(client->ReceiveUntil("one,"));
   }
   TestClient third(port);
   EXPECT_EQ(third.ReadResponse().status, 503);
+}
+
+TEST_F(HttpServerTest, ClosesTheLongestIdleConnectionForANewOne) {
+  options_.max_connections = 3;
+  const uint16_t port = Start();
+  TestClient busy(port), older(port), newer(port);
+  busy.SendRequest("GET", "/stream");
+  EXPECT_TRUE(busy.ReceiveUntil("one,"));
+  for (TestClient* client : {&older, &newer}) {
+    client->SendRequest("GET", "/hello");
+    EXPECT_EQ(client->ReadResponse().status, 200);
+  }
+  EXPECT_EQ(Fetch(port, "GET", "/hello").status, 200);
+  EXPECT_FALSE(older.Receive());
+  newer.SendRequest("GET", "/hello");
+  EXPECT_EQ(newer.ReadResponse().status, 200);
+  waiting_->EndStream();
+  EXPECT_TRUE(busy.ReadResponse().complete);
+}
+
+TEST_F(HttpServerTest, WhoSendsNoMoreGetsTheAnswer) {
+  const uint16_t port = Start();
+  TestClient whole(port);
+  whole.SendRequest("GET", "/wait");
+  ASSERT_TRUE(started_.Wait());
+  shutdown(whole.socket_number(), SHUT_WR);
+  // It is asked whether it is there, by what no client minds.
+  ASSERT_TRUE(whole.ReceiveUntil("HTTP/1.1 100 Continue\r\n\r\n"));
+  EXPECT_EQ(whole.ReadResponse(/*has_body=*/false).status, 100);
+  waiting_->Respond({.body = "done"});
+  EXPECT_EQ(whole.ReadResponse().body, "done");
+  EXPECT_FALSE(whole.Receive());
+
+  TestClient stream(port);
+  stream.SendRequest("GET", "/stream");
+  ASSERT_TRUE(stream.ReceiveUntil("one,"));
+  shutdown(stream.socket_number(), SHUT_WR);
+  ASSERT_TRUE(stream.ReceiveUntil(": idle"));
+  EXPECT_TRUE(waiting_->Write("two"));
+  waiting_->EndStream();
+  const TestResponse response = stream.ReadResponse();
+  EXPECT_TRUE(response.complete);
+  EXPECT_THAT(response.body, HasSubstr("two"));
+}
+
+TEST_F(HttpServerTest, WhoSendsNoMoreAndThenGoesIsNoticed) {
+  TestClient client(Start());
+  client.SendRequest("GET", "/wait");
+  ASSERT_TRUE(started_.Wait());
+  shutdown(client.socket_number(), SHUT_WR);
+  ASSERT_TRUE(client.ReceiveUntil("100 Continue\r\n\r\n"));
+  const linger reset{.l_onoff = 1, .l_linger = 0};
+  setsockopt(client.socket_number(), SOL_SOCKET, SO_LINGER, &reset,
+             sizeof(reset));
+  client.Close();
+  EXPECT_TRUE(aborted_.Wait());
+}
+
+TEST_F(HttpServerTest, BodiesTogetherHaveABudget) {
+  options_.max_body_bytes_together = 100'000;
+  Route("POST", "/keep", [this](auto exchange) {
+    waiting_ = exchange;
+    started_.Raise();
+  });
+  const uint16_t port = Start();
+  const std::string large(80'000, 'x');
+  // Each way that a body can end gives its bytes back.
+  EXPECT_EQ(Fetch(port, "POST", "/echo", large).status, 200);
+  {
+    TestClient cut(port);
+    cut.SendRequest("POST", "/echo", "",
+                    "Transfer-Encoding: chunked\r\n"
+                    "Content-Type: application/json\r\n");
+    cut.Send("13880\r\n" + std::string(70'000, 'x'));
+    // What is read counts, before the body is whole; one thread reads, so that
+    // it has been when others were answered meanwhile.
+    for (int i = 0; i < 500; ++i) {
+      EXPECT_EQ(Fetch(port, "GET", "/hello").status, 200);
+    }
+    EXPECT_EQ(Fetch(port, "POST", "/echo", large).status, 503);
+  }
+  while (server_->connections() > 0) std::this_thread::yield();
+  TestClient kept(port);
+  kept.SendRequest("POST", "/keep", large);
+  ASSERT_TRUE(started_.Wait());
+  EXPECT_EQ(Fetch(port, "POST", "/echo", large).status, 503);
+  EXPECT_EQ(Fetch(port, "POST", "/echo", std::string(10'000, 'x')).status, 200);
+  waiting_->Respond({.body = "done"});
+  waiting_.reset();
+  EXPECT_EQ(kept.ReadResponse().body, "done");
+  while (server_->connections() > 1) std::this_thread::yield();
+  EXPECT_EQ(Fetch(port, "POST", "/echo", large).status, 200);
+}
+
+// The deadline comes while a piece that was read waits to be looked at.
+TEST_F(HttpServerTest, ADeadlineIsNotLostToAPieceThatHasComeAlready) {
+  Flag release;
+  Route("GET", "/block", [&](auto exchange) {
+    started_.Raise();
+    release.Wait();
+    exchange->Respond({.body = "done"});
+  });
+  options_.head_timeout = milliseconds(100);
+  const uint16_t port = Start();
+  TestClient slow(port);
+  while (server_->connections() < 1) std::this_thread::yield();
+  TestClient blocks(port);
+  blocks.SendRequest("GET", "/block");
+  ASSERT_TRUE(started_.Wait());
+  slow.Send("GET /hello HTTP/1.1\r\nX: " + std::string(700, 'x'));
+  std::this_thread::sleep_for(milliseconds(300));
+  release.Raise();
+  EXPECT_EQ(slow.ReadResponse().status, 408);
+}
+
+TEST_F(HttpServerTest, ChecksWhatARequestMustHave) {
+  const uint16_t port = Start();
+  const auto status = [&](std::string_view bytes) {
+    TestClient client(port);
+    client.Send(bytes);
+    return client.ReadResponse().status;
+  };
+  EXPECT_EQ(status("GET /hello HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(status("GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+  EXPECT_EQ(status("GET /hello HTTP/1.0\r\n\r\n"), 200);
+  EXPECT_EQ(status("GET http://a:1/hello?x HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+  EXPECT_EQ(status("GET HTTP://a HTTP/1.1\r\nHost: a\r\n\r\n"), 404);
+  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nHost: a\r\n\r\n"), 411);
+  EXPECT_EQ(status("POST /echo HTTP/1.1\r\nHost: a\r\n"
+                   "Content-Type: application/json\r\n"
+                   "Expect: wonders\r\nContent-Length: 2\r\n\r\n{}"),
+            417);
 }
 
 TEST_F(HttpServerTest, CorsIsOffUnlessAnOriginIsGiven) {
@@ -380,6 +513,46 @@ TEST_F(HttpServerTest, AHandlerThatThrowsIsAnInternalError) {
   const uint16_t port = Start();
   EXPECT_EQ(Fetch(port, "GET", "/throw").status, 500);
   EXPECT_EQ(Fetch(port, "GET", "/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, AStreamWhoseHandlerThrowsDoesNotEndWell) {
+  for (const bool on_worker : {false, true}) {
+    Route(
+        "GET", on_worker ? "/worker" : "/thread",
+        [](auto exchange) {
+          exchange->BeginStream({.content_type = "text/event-stream"}, "");
+          exchange->Write("one,");
+          throw 1;
+        },
+        on_worker);
+  }
+  const uint16_t port = Start();
+  for (const char* path : {"/thread", "/worker"}) {
+    EXPECT_FALSE(Fetch(port, "GET", path).complete) << path;
+  }
+  EXPECT_EQ(Fetch(port, "GET", "/hello").status, 200);
+}
+
+// On the I/O thread, where no handler catches anything.
+TEST_F(HttpServerTest, WhatThrowsOnTheIoThreadFailsItsRequestAlone) {
+  options_.check_head =
+      [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.path == "/echo") throw std::bad_alloc();
+    return std::nullopt;
+  };
+  Route("GET", "/gone", [this](auto exchange) {
+    exchange->OnAbort([] { throw std::bad_alloc(); });
+    started_.Raise();
+  });
+  const uint16_t port = Start();
+  EXPECT_EQ(Fetch(port, "POST", "/echo", "{}").status, 500);
+  {
+    TestClient gone(port);
+    gone.SendRequest("GET", "/gone");
+    ASSERT_TRUE(started_.Wait());
+  }
+  EXPECT_EQ(Fetch(port, "GET", "/hello").status, 200);
+  while (server_->connections() > 0) std::this_thread::yield();
 }
 
 TEST_F(HttpServerTest, StopLetsAnswersEndAndClosesTheRest) {

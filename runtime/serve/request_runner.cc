@@ -26,6 +26,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   // ---- for the listeners, on the engine's thread
   bool OnTokens(size_t choice, std::span<const GeneratedToken> tokens);
   void OnFinish(size_t choice, const RequestResult& result);
+  // One of these threw.
+  void OnThrow() noexcept;
 
  private:
   struct ChoiceState {
@@ -61,10 +63,19 @@ class Listener : public RequestListener {
   Listener(std::shared_ptr<Runner> runner, size_t choice)
       : runner_(std::move(runner)), choice_(choice) {}
   bool OnTokens(std::span<const GeneratedToken> tokens) override {
-    return runner_->OnTokens(choice_, tokens);
+    try {
+      return runner_->OnTokens(choice_, tokens);
+    } catch (...) {
+      runner_->OnThrow();
+      return true;  // it is being cancelled
+    }
   }
   void OnFinish(const RequestResult& result) override {
-    runner_->OnFinish(choice_, result);
+    try {
+      runner_->OnFinish(choice_, result);
+    } catch (...) {
+      runner_->OnThrow();
+    }
   }
 
  private:
@@ -88,9 +99,14 @@ void Runner::Start() {
   if (run_.stream) {
     run_.exchange->BeginStream({.content_type = kSseContentType},
                                std::string(kSseKeepAlive));
-    for (uint32_t i = 0; i < state_.size(); ++i) {
-      const std::string opening = run_.format->Opening(i);
-      if (!opening.empty()) run_.exchange->Write(SseEvent(opening));
+    try {
+      for (uint32_t i = 0; i < state_.size(); ++i) {
+        const std::string opening = run_.format->Opening(i);
+        if (!opening.empty()) run_.exchange->Write(SseEvent(opening));
+      }
+    } catch (...) {
+      lock.unlock();
+      return OnThrow();
     }
   }
   lock.unlock();
@@ -197,17 +213,32 @@ void Runner::Fail(const absl::Status& status) {
   }
 }
 
+// The client gets an error, the engine goes on with the others.
+void Runner::OnThrow() noexcept {
+  try {
+    std::unique_lock lock(mutex_);
+    if (!over_) Fail(absl::InternalError("internal error"));
+    const std::vector<uint64_t> ids = Unfinished();
+    MaybeReport(lock);
+    Cancel(ids);
+  } catch (...) {
+    // No memory to say so.
+    run_.exchange->Break();
+  }
+}
+
+// What throws before the client has all leaves over_ to OnThrow.
 void Runner::End() {
-  over_ = true;
-  if (!run_.stream) {
+  if (run_.stream) {
+    if (run_.include_usage) {
+      run_.exchange->Write(SseEvent(run_.format->UsageChunk(report_.usage)));
+    }
+    run_.exchange->Write(kSseDone);
+    run_.exchange->EndStream();
+  } else {
     run_.exchange->Respond({.body = run_.format->Whole(whole_, report_.usage)});
-    return;
   }
-  if (run_.include_usage) {
-    run_.exchange->Write(SseEvent(run_.format->UsageChunk(report_.usage)));
-  }
-  run_.exchange->Write(kSseDone);
-  run_.exchange->EndStream();
+  over_ = true;
 }
 
 void Runner::OnAbort() {

@@ -162,10 +162,61 @@ TEST_F(ServeLifecycleTest, ARequestThatIsRefusedInPartsIsCancelled) {
   engine_options_.slots = 2;
   engine_options_.queue_limit = 1;
   Start();
-  EXPECT_EQ(ErrorOf(Post("/v1/chat/completions", Body({{"n", 5}}))),
-            "429 rate_limit_error - queue_full");
+  {
+    TestClient runs(server_->port());
+    runs.SendRequest("POST", "/v1/chat/completions", Body().dump());
+    ASSERT_TRUE(engine_->WaitRequests(1));
+    EXPECT_EQ(ErrorOf(Post("/v1/chat/completions", Body({{"n", 3}}))),
+              "429 rate_limit_error - queue_full");
+  }
   ASSERT_TRUE(engine_->WaitIdle());
   EXPECT_EQ(engine_->stats().requests, 3u);
+}
+
+TEST_F(ServeLifecycleTest, MoreChoicesThanEverFitAreNotToBeTriedAgain) {
+  engine_options_.slots = 2;
+  engine_options_.queue_limit = 1;
+  Start();
+  EXPECT_EQ(ErrorOf(Post("/v1/chat/completions", Body({{"n", 4}}))),
+            "400 invalid_request_error n invalid_value");
+  EXPECT_EQ(
+      ErrorOf(Post("/v1/completions", {{"prompt", {"a", "b"}}, {"n", 2}})),
+      "400 invalid_request_error n invalid_value");
+  EXPECT_EQ(
+      ErrorOf(Post("/v1/completions", {{"prompt", {"a", "b", "c", "d"}}})),
+      "400 invalid_request_error prompt invalid_value");
+  EXPECT_EQ(engine_->stats().requests, 0u);
+}
+
+TEST_F(ServeLifecycleTest, AClientThatSendsNoMoreGetsItsAnswer) {
+  Answer("fine</think>ok");
+  engine_options_.pause = std::chrono::milliseconds(20);
+  Start();
+  for (const bool stream : {false, true}) {
+    TestClient client(server_->port());
+    client.SendRequest("POST", "/v1/chat/completions",
+                       Body({{"stream", stream}}).dump());
+    shutdown(client.socket_number(), SHUT_WR);
+    EXPECT_TRUE(client.ReceiveUntil("\"finish_reason\":\"stop\""));
+  }
+  EXPECT_EQ(engine_->cancels(), 0u);
+}
+
+// What would take long to encode is refused before.
+TEST_F(ServeLifecycleTest, TextsThatCannotFitAreNotEncoded) {
+  Start();
+  const std::string text(8 << 20, 'x');
+  EXPECT_EQ(ErrorOf(Post("/v1/completions", {{"prompt", text}})),
+            "400 invalid_request_error prompt context_length_exceeded");
+  const Json messages = {{{"role", "user"}, {"content", text}}};
+  for (const char* path : {"/v1/chat/completions", "/tokenize"}) {
+    const TestResponse refused = Post(path, {{"messages", messages}});
+    EXPECT_EQ(ErrorOf(refused),
+              "400 invalid_request_error messages context_length_exceeded");
+    EXPECT_THAT(refused.body, HasSubstr("has at least "));
+  }
+  EXPECT_EQ(ErrorOf(Post("/tokenize", {{"content", text}})),
+            "400 invalid_request_error content context_length_exceeded");
 }
 
 // Faults F12.

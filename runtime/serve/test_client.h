@@ -71,6 +71,10 @@ class TestClient {
         request += "Content-Type: application/json\r\n";
       }
     }
+    if (body.empty() && method == "POST" &&
+        headers.find("Transfer-Encoding") == std::string_view::npos) {
+      request += "Content-Length: 0\r\n";
+    }
     Send(request + "\r\n" + std::string(body));
   }
 

@@ -38,8 +38,8 @@ std::string At(const char* list, size_t index) {
   return absl::StrCat(list, "[", index, "]");
 }
 
-absl::StatusOr<std::vector<Segment>> Visible(
-    std::span<const ContentPart> parts, size_t message_index) {
+absl::StatusOr<std::vector<Segment>> Visible(std::span<const ContentPart> parts,
+                                             size_t message_index) {
   PromptBuilder out;
   for (const ContentPart& part : parts) {
     if (part.placeholder_count < 0 ||
@@ -105,10 +105,10 @@ absl::StatusOr<ordered_json> Arguments(const ToolCall& call,
     }
     absl::StatusOr<ordered_json> parsed = ParseJson(text);
     if (!parsed.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          At("messages", message_index), ": the arguments of tool call '",
-          call.name, "' are ", parsed.status().message(),
-          "; send a JSON object"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(At("messages", message_index),
+                       ": the arguments of tool call '", call.name, "' are ",
+                       parsed.status().message(), "; send a JSON object"));
     }
     arguments = *std::move(parsed);
   } else if (arguments.is_null()) {
@@ -157,9 +157,10 @@ absl::Status Renderer::Tools() {
   for (size_t i = 0; i < request_.tools.size(); ++i) {
     if (!request_.tools[i].is_object() ||
         !Unwrapped(request_.tools[i]).is_object()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          At("tools", i), " is no object; send {\"type\": \"function\", "
-                          "\"function\": {...}}"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(At("tools", i),
+                       " is no object; send {\"type\": \"function\", "
+                       "\"function\": {...}}"));
     }
     const ordered_json& tool = Unwrapped(request_.tools[i]);
     auto deferred = tool.find("defer_loading");
@@ -362,18 +363,19 @@ std::string Concatenate(const std::vector<Segment>& segments) {
 }
 
 absl::StatusOr<std::vector<int32_t>> EncodeChat(
-    const Tokenizer& tokenizer, const std::vector<Segment>& segments) {
+    const Tokenizer& tokenizer, const std::vector<Segment>& segments,
+    size_t most_ids) {
   std::vector<Tokenizer::Span> spans;
   spans.reserve(segments.size());
   for (const Segment& segment : segments) {
     spans.push_back({segment.text, segment.control});
   }
-  return tokenizer.EncodeSpans(spans);
+  return tokenizer.EncodeSpans(spans, most_ids);
 }
 
 bool EndsInsideThinking(const std::vector<Segment>& segments) {
   constexpr std::array<std::string_view, 6> kDeciding = {
-      kThinkOpen,      kThinkClose,     "<|user|>",
+      kThinkOpen,      kThinkClose,  "<|user|>",
       "<|assistant|>", "<|system|>", "<|observation|>"};
   for (size_t i = segments.size(); i-- > 0;) {
     if (!segments[i].control) {

@@ -95,9 +95,11 @@ absl::StatusOr<std::vector<Segment>> RenderChat(const ChatRequest& request);
 // The segments as one string: what the released template prints.
 std::string Concatenate(const std::vector<Segment>& segments);
 
-// Control tokens are taken from control segments only.
+// Control tokens are taken from control segments only. `most_ids` as in
+// EncodeOptions.
 absl::StatusOr<std::vector<int32_t>> EncodeChat(
-    const Tokenizer& tokenizer, const std::vector<Segment>& segments);
+    const Tokenizer& tokenizer, const std::vector<Segment>& segments,
+    size_t most_ids = SIZE_MAX);
 
 // Whether generation begins inside <think>: decided by the last <think>,
 // </think> or role marker of the control segments.

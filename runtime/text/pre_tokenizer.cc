@@ -67,7 +67,8 @@ class PreTokenizer::Regex {
   }
 
   absl::Status Split(std::string_view text,
-                     std::vector<std::string_view>& pieces) const;
+                     std::vector<std::string_view>& pieces,
+                     size_t most_pieces) const;
 
  private:
   Regex() = default;
@@ -75,8 +76,9 @@ class PreTokenizer::Regex {
   std::unique_ptr<pcre2_code, Freer<pcre2_code_free>> code_;
 };
 
-absl::Status PreTokenizer::Regex::Split(
-    std::string_view text, std::vector<std::string_view>& pieces) const {
+absl::Status PreTokenizer::Regex::Split(std::string_view text,
+                                        std::vector<std::string_view>& pieces,
+                                        size_t most_pieces) const {
   std::unique_ptr<pcre2_match_data, Freer<pcre2_match_data_free>> match(
       pcre2_match_data_create(1, nullptr));
   std::unique_ptr<pcre2_match_context, Freer<pcre2_match_context_free>> context(
@@ -91,8 +93,8 @@ absl::Status PreTokenizer::Regex::Split(
   }
   // A run of blanks is walked once forward and once back, whatever its length.
   uint64_t limit = kMinMatchLimit + uint64_t{8} * text.size();
-  pcre2_set_match_limit(context.get(),
-                        limit > UINT32_MAX ? UINT32_MAX
+  pcre2_set_match_limit(context.get(), limit > UINT32_MAX
+                                           ? UINT32_MAX
                                            : static_cast<uint32_t>(limit));
   pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
 
@@ -106,21 +108,21 @@ absl::Status PreTokenizer::Regex::Split(
     }
   };
   while (search < text.size()) {
-    int result =
-        pcre2_match(code_.get(), subject, text.size(), search,
-                    PCRE2_NO_UTF_CHECK, match.get(), context.get());
+    int result = pcre2_match(code_.get(), subject, text.size(), search,
+                             PCRE2_NO_UTF_CHECK, match.get(), context.get());
     if (result == PCRE2_ERROR_NOMATCH) {
       break;
     }
     if (result < 0) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the split regex gave up at byte ", search, " of a text of ",
-          text.size(), " bytes (", ErrorText(result),
-          "); send the text in smaller parts"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the split regex gave up at byte ", search,
+                       " of a text of ", text.size(), " bytes (",
+                       ErrorText(result), "); send the text in smaller parts"));
     }
     const size_t* range = pcre2_get_ovector_pointer(match.get());
     piece_to(range[0]);
     piece_to(range[1]);
+    if (pieces.size() > most_pieces) return absl::OkStatus();
     search = range[1];
     if (range[0] >= range[1]) {
       NextCodePoint(text, search);
@@ -149,9 +151,10 @@ absl::StatusOr<std::unique_ptr<PreTokenizer>> PreTokenizer::Create(
 }
 
 absl::Status PreTokenizer::Split(std::string_view text,
-                                 std::vector<std::string_view>& pieces) const {
+                                 std::vector<std::string_view>& pieces,
+                                 size_t most_pieces) const {
   const Regex& regex = HasNewerLetterOrNumber(text) ? *full_ : *common_;
-  return regex.Split(text, pieces);
+  return regex.Split(text, pieces, most_pieces);
 }
 
 }  // namespace glm::text

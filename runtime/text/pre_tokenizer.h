@@ -3,6 +3,8 @@
 #ifndef GLM_RUNTIME_TEXT_PRE_TOKENIZER_H_
 #define GLM_RUNTIME_TEXT_PRE_TOKENIZER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -26,12 +28,14 @@ class PreTokenizer {
   PreTokenizer& operator=(const PreTokenizer&) = delete;
 
   // Appends the pieces of `text`, which must be valid UTF-8, as views into it.
-  // Their concatenation is `text`; none is empty.
+  // Their concatenation is `text`; none is empty. Stops once
+  // `pieces` has more than `most_pieces`.
   //
   // Errors: kResourceExhausted when matching exceeds its limit of steps, which
   // is linear in the size of `text`.
   absl::Status Split(std::string_view text,
-                     std::vector<std::string_view>& pieces) const;
+                     std::vector<std::string_view>& pieces,
+                     size_t most_pieces = SIZE_MAX) const;
 
  private:
   class Regex;

@@ -1,5 +1,6 @@
 #include "runtime/text/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr uint8_t kAdded = 1;
 constexpr uint8_t kSpecial = 2;
+// NFC shortens text at most from seven bytes to two (U+1FBE U+0308 U+0301).
+constexpr size_t kNfcShortens = 4;
 
 }  // namespace
 
@@ -30,25 +33,30 @@ absl::Status Tokenizer::Build(TokenizerSpec spec, std::string_view file_name) {
   absl::StatusOr<std::unique_ptr<PreTokenizer>> splitter =
       PreTokenizer::Create(spec.split_pattern);
   if (!splitter.ok()) {
-    return absl::Status(
-        splitter.status().code(),
-        absl::StrCat(std::string(file_name), ": ",
-                     splitter.status().message()));
+    return absl::Status(splitter.status().code(),
+                        absl::StrCat(std::string(file_name), ": ",
+                                     splitter.status().message()));
   }
   pre_tokenizer_ = *std::move(splitter);
   nfc_ = spec.nfc;
   bytes_ = std::move(spec.token_bytes);
   flags_.resize(bytes_.size(), 0);
+  for (const std::string& bytes : bytes_) {
+    longest_ = std::max(longest_, bytes.size());
+  }
   std::string buffer;
   for (const TokenizerSpec::AddedToken& added : spec.added_tokens) {
     flags_[added.id] = kAdded | (added.special ? kSpecial : 0);
     if (added.normalized) {
-      normalized_tokens_.Add(nfc_ ? Nfc(added.content, buffer) : added.content,
-                             added.id);
+      const std::string_view content =
+          nfc_ ? Nfc(added.content, buffer) : std::string_view(added.content);
+      normalized_tokens_.Add(content, added.id);
+      longest_ = std::max(longest_, content.size());
     } else {
       raw_tokens_.Add(added.content, added.id);
     }
   }
+  if (nfc_) longest_ *= kNfcShortens;
   bpe_ = Bpe(spec.byte_ids, spec.merges);
   // A piece that is one token is looked up whole. Without ignore_merges that is
   // right only for tokens that the merges do arrive at.
@@ -74,23 +82,28 @@ absl::Status Tokenizer::Build(TokenizerSpec spec, std::string_view file_name) {
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(
     std::string_view text, EncodeOptions options) const {
-  return EncodeSpans({{text, options.parse_added_tokens}});
+  return EncodeSpans({{text, options.parse_added_tokens}}, options.most_ids);
+}
+
+size_t Tokenizer::LeastIds(size_t bytes) const {
+  return (bytes + longest_ - 1) / longest_;
 }
 
 absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeSpans(
-    const std::vector<Span>& spans) const {
+    const std::vector<Span>& spans, size_t most_ids) const {
   std::vector<int32_t> ids;
   // Text since the last added token, and whether all of it may hold tokens of
   // the `normalized` kind.
   std::string plain;
   bool parse_plain = true;
   auto flush = [&]() -> absl::Status {
-    GLM_RETURN_IF_ERROR(AppendPlain(plain, parse_plain, ids));
+    GLM_RETURN_IF_ERROR(AppendPlain(plain, parse_plain, most_ids, ids));
     plain.clear();
     parse_plain = true;
     return absl::OkStatus();
   };
   for (const Span& span : spans) {
+    if (ids.size() > most_ids) return ids;
     std::string repaired;
     std::string_view text = span.text;
     if (ValidUtf8Prefix(text) != text.size()) {
@@ -108,6 +121,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeSpans(
       GLM_RETURN_IF_ERROR(flush());
       ids.push_back(match->id);
       position = match->end;
+      if (ids.size() > most_ids) return ids;
     }
     if (position < text.size()) {
       plain += text.substr(position);
@@ -119,7 +133,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeSpans(
 }
 
 absl::Status Tokenizer::AppendPlain(std::string_view text,
-                                    bool parse_added_tokens,
+                                    bool parse_added_tokens, size_t most_ids,
                                     std::vector<int32_t>& ids) const {
   std::string buffer;
   if (nfc_) {
@@ -132,22 +146,25 @@ absl::Status Tokenizer::AppendPlain(std::string_view text,
     if (!match) {
       break;
     }
-    GLM_RETURN_IF_ERROR(
-        AppendPieces(text.substr(position, match->begin - position), ids));
+    GLM_RETURN_IF_ERROR(AppendPieces(
+        text.substr(position, match->begin - position), most_ids, ids));
     ids.push_back(match->id);
     position = match->end;
+    if (ids.size() > most_ids) return absl::OkStatus();
   }
-  return AppendPieces(text.substr(position), ids);
+  return AppendPieces(text.substr(position), most_ids, ids);
 }
 
-absl::Status Tokenizer::AppendPieces(std::string_view text,
+absl::Status Tokenizer::AppendPieces(std::string_view text, size_t most_ids,
                                      std::vector<int32_t>& ids) const {
   if (text.empty()) {
     return absl::OkStatus();
   }
   std::vector<std::string_view> pieces;
-  GLM_RETURN_IF_ERROR(pre_tokenizer_->Split(text, pieces));
+  // Each piece has an id at least.
+  GLM_RETURN_IF_ERROR(pre_tokenizer_->Split(text, pieces, most_ids));
   for (std::string_view piece : pieces) {
+    if (ids.size() > most_ids) return absl::OkStatus();
     auto whole = whole_pieces_.find(piece);
     if (whole != whole_pieces_.end()) {
       ids.push_back(whole->second);

@@ -22,6 +22,7 @@
 #ifndef GLM_RUNTIME_TEXT_TOKENIZER_H_
 #define GLM_RUNTIME_TEXT_TOKENIZER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,6 +46,9 @@ struct EncodeOptions {
   // True only for text that the program itself wrote: with user text it lets
   // the user write the structure of the prompt.
   bool parse_added_tokens = false;
+  // What comes after so many ids is not encoded: a result that has more of them
+  // is the beginning of the whole one.
+  size_t most_ids = SIZE_MAX;
 };
 
 // Const members may be called from any number of threads.
@@ -79,8 +83,12 @@ class Tokenizer {
   // that allow them, and never across a border; elsewhere borders leave no
   // trace, so a prompt without literal control tokens gets the very ids of
   // `Encode` on the whole string.
+  // `most_ids` as in EncodeOptions.
   absl::StatusOr<std::vector<int32_t>> EncodeSpans(
-      const std::vector<Span>& spans) const;
+      const std::vector<Span>& spans, size_t most_ids = SIZE_MAX) const;
+
+  // No text of `bytes` bytes has fewer ids than this.
+  size_t LeastIds(size_t bytes) const;
 
   // The bytes that the token stands for: not always valid UTF-8 alone. Empty
   // for an id outside [0, vocab_size), such as the padding rows of a model.
@@ -102,8 +110,8 @@ class Tokenizer {
 
   // Text without added tokens: normalise, split, merge; ids are appended.
   absl::Status AppendPlain(std::string_view text, bool parse_added_tokens,
-                           std::vector<int32_t>& ids) const;
-  absl::Status AppendPieces(std::string_view text,
+                           size_t most_ids, std::vector<int32_t>& ids) const;
+  absl::Status AppendPieces(std::string_view text, size_t most_ids,
                             std::vector<int32_t>& ids) const;
 
   std::vector<std::string> bytes_;  // by id
@@ -118,6 +126,7 @@ class Tokenizer {
   Bpe bpe_;
   std::unique_ptr<PreTokenizer> pre_tokenizer_;
   bool nfc_ = false;
+  size_t longest_ = 1;  // bytes of text that one id stands for
 };
 
 }  // namespace glm::text

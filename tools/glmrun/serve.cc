@@ -1,4 +1,5 @@
 // glmrun serve: OpenAI's API over HTTP.
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,7 @@
 #include "runtime/engine/batch_engine.h"
 #include "runtime/executor/paged_experts.h"
 #include "runtime/grammar/answer_grammars.h"
+#include "runtime/serve/log_writer.h"
 #include "runtime/serve/openai_api.h"
 #include "tools/glmrun/command.h"
 #include "tools/glmrun/serve_checks.h"
@@ -39,11 +41,6 @@ struct Loaded {
   std::unique_ptr<Session> session;
   std::shared_ptr<Engine> engine;
 };
-
-void WriteLine(const std::string& line) {
-  // One call a line: lines of several threads do not mix.
-  std::fprintf(stderr, "%s\n", line.c_str());
-}
 
 absl::StatusOr<ExpertTraffic> TrafficOf(const ObservableRunner& runner) {
   ExpertTraffic traffic;
@@ -141,8 +138,10 @@ class ServeCommand {
   absl::Status Start();
   void LoadModel();
   void Drain();
+  void WriteLine(std::string line) { log_.Write(std::move(line)); }
 
   const ServeOptions options_;
+  serve::LogWriter log_{STDERR_FILENO};
   Interrupts interrupts_;
   Loaded loaded_;
   MemoryShares memory_;
@@ -165,7 +164,7 @@ absl::Status ServeCommand::Start() {
   api.stall_limit = std::chrono::seconds(options_.stall_seconds);
   const auto format = options_.log_format == "json" ? serve::LogFormat::kJson
                                                     : serve::LogFormat::kText;
-  api.log = [format](const serve::RequestLogEntry& entry) {
+  api.log = [this, format](const serve::RequestLogEntry& entry) {
     WriteLine(serve::LogLine(entry, format, std::chrono::system_clock::now()));
   };
   api.tiers = [this] {
@@ -179,6 +178,7 @@ absl::Status ServeCommand::Start() {
   http.host = options_.host;
   http.port = options_.port;
   http.cors_origin = options_.cors_origin;
+  http.max_body_bytes_together = options_.body_memory;
   api_->Configure(http);
   GLM_ASSIGN_OR_RETURN(server_, serve::HttpServer::Start(std::move(http)));
   WriteLine(absl::StrCat("listening at http://", options_.host, ":",
@@ -236,6 +236,7 @@ void ServeCommand::Drain() {
   if (!loaded) {
     // Nothing was promised yet, and what is under way may take minutes.
     WriteLine("the load did not end in time; leaving");
+    log_.Flush();
     std::_Exit(0);
   }
   if (loaded_.engine != nullptr) {
@@ -248,6 +249,8 @@ void ServeCommand::Drain() {
 }
 
 absl::Status ServeCommand::Run() {
+  // A reader of the log that has left costs lines, not the server.
+  signal(SIGPIPE, SIG_IGN);
   GLM_RETURN_IF_ERROR(Start());
   std::thread loader([this] { LoadModel(); });
   absl::Status status;

@@ -156,6 +156,11 @@ void AddServeOptions(CLI::App& command, ServeOptions& options) {
                   "less where the plan leaves less")
       ->transform(ByteSize());
   command
+      .add_option("--body-memory", options.body_memory,
+                  "Memory for the bodies of all requests under way, beyond "
+                  "which requests get 503; default: 256MiB")
+      ->transform(ByteSize());
+  command
       .add_option("--drain-seconds", options.drain_seconds,
                   "Time that answers have to end after SIGTERM or Ctrl-C, up "
                   "to 3600")

@@ -25,6 +25,7 @@ struct ServeOptions {
   bool parallel_given = false;
   uint32_t queue = 64;
   std::optional<uint64_t> cache_memory;  // none: kDefaultCacheBytes, or less
+  uint64_t body_memory = uint64_t{256} << 20;
   double drain_seconds = 4;
   uint32_t stall_seconds = 60;
 };
