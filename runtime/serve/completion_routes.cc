@@ -71,8 +71,10 @@ absl::StatusOr<std::vector<int32_t>> EncodeSegments(
   size_t bytes = 0;
   for (const text::Segment& segment : segments) bytes += segment.text.size();
   GLM_RETURN_IF_ERROR(CheckBytes(bytes, model, "messages"));
-  return text::EncodeChat(*model.tokenizer, segments,
-                          model.engine->model().max_context);
+  auto ids = text::EncodeChat(*model.tokenizer, segments,
+                              model.engine->model().max_context);
+  if (!ids.ok()) return WithParam(ids.status(), "messages");
+  return ids;
 }
 
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
@@ -80,9 +82,11 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
                                                 const ServedModel& model,
                                                 std::string_view param) {
   GLM_RETURN_IF_ERROR(CheckBytes(text.size(), model, param));
-  return model.tokenizer->Encode(
+  auto ids = model.tokenizer->Encode(
       text, {.parse_added_tokens = parse_added_tokens,
              .most_ids = model.engine->model().max_context});
+  if (!ids.ok()) return WithParam(ids.status(), param);
+  return ids;
 }
 
 // A request with more choices than the engine ever takes would be told to try

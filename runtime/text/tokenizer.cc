@@ -57,6 +57,11 @@ absl::Status Tokenizer::Build(TokenizerSpec spec, std::string_view file_name) {
     }
   }
   if (nfc_) longest_ *= kNfcShortens;
+  for (int32_t id = 0; id < vocab_size(); ++id) {
+    if (!IsAdded(id)) {
+      longest_merged_ = std::max(longest_merged_, bytes_[id].size());
+    }
+  }
   bpe_ = Bpe(spec.byte_ids, spec.merges);
   // A piece that is one token is looked up whole. Without ignore_merges that is
   // right only for tokens that the merges do arrive at.
@@ -168,9 +173,20 @@ absl::Status Tokenizer::AppendPieces(std::string_view text, size_t most_ids,
     auto whole = whole_pieces_.find(piece);
     if (whole != whole_pieces_.end()) {
       ids.push_back(whole->second);
-    } else {
-      bpe_.Append(piece, ids);
+      continue;
     }
+    const size_t least = (piece.size() + longest_merged_ - 1) / longest_merged_;
+    if (least > most_ids - ids.size()) {
+      ids.resize(most_ids + 1);
+      return absl::OkStatus();
+    }
+    if (most_ids != SIZE_MAX && piece.size() > kMostPieceBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the text has ", piece.size(),
+          " bytes without a place to split it; at most ", kMostPieceBytes,
+          " are encoded: put spaces or line breaks between them"));
+    }
+    bpe_.Append(piece, ids);
   }
   return absl::OkStatus();
 }

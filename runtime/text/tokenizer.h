@@ -47,9 +47,15 @@ struct EncodeOptions {
   // the user write the structure of the prompt.
   bool parse_added_tokens = false;
   // What comes after so many ids is not encoded: a result that has more of them
-  // is the beginning of the whole one.
+  // says no more than that the whole one has. A limit bounds the work too: a
+  // piece that cannot fit is not merged, and one of more than kMostPieceBytes
+  // that might is an error.
   size_t most_ids = SIZE_MAX;
 };
+
+// Of text without a place where it is split, such as one run of letters. Merges
+// take about 1.5 us a byte.
+inline constexpr size_t kMostPieceBytes = 1 << 20;
 
 // Const members may be called from any number of threads.
 class Tokenizer {
@@ -69,7 +75,8 @@ class Tokenizer {
   // memory are near-linear in the size of `text`.
   //
   // Errors: kResourceExhausted when the pre-tokenizer's regex gives up on this
-  // text; the patterns of GLM and Qwen never do.
+  // text; the patterns of GLM and Qwen never do. kInvalidArgument: a piece is
+  // too long (EncodeOptions).
   absl::StatusOr<std::vector<int32_t>> Encode(std::string_view text,
                                               EncodeOptions options) const;
 
@@ -126,7 +133,8 @@ class Tokenizer {
   Bpe bpe_;
   std::unique_ptr<PreTokenizer> pre_tokenizer_;
   bool nfc_ = false;
-  size_t longest_ = 1;  // bytes of text that one id stands for
+  size_t longest_ = 1;         // bytes of text that one id stands for
+  size_t longest_merged_ = 1;  // of a piece, after NFC
 };
 
 }  // namespace glm::text

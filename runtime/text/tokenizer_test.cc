@@ -64,8 +64,8 @@ TEST(TokenizerTest, AddedTokensMatchWhetherSpecialOrNot) {
 }
 
 TEST(TokenizerTest, TheLeftmostThenLongestAddedTokenWins) {
-  auto tokenizer = *Load(
-      SmallTokenizer({}, {{"ab", true}, {"abcd", true}, {"bcde", true}}));
+  auto tokenizer =
+      *Load(SmallTokenizer({}, {{"ab", true}, {"abcd", true}, {"bcde", true}}));
   EXPECT_THAT(Ids(*tokenizer, "abcde", true), ElementsAre(257, 'e'));
   EXPECT_THAT(Ids(*tokenizer, "abc", true), ElementsAre(256, 'c'));
 }
@@ -86,9 +86,9 @@ TEST(TokenizerTest, SpansWithoutTrustNeverYieldAddedTokens) {
   // Also when a border lies inside the token, or beside it.
   EXPECT_THAT(*tokenizer->EncodeSpans({{"<", true}, {"(>", false}}),
               ElementsAre(256, '>'));
-  EXPECT_THAT(*tokenizer->EncodeSpans(
-                  {{"<(>b", true}, {"b<(>", false}, {"<(>", true}}),
-              ElementsAre(258, 257, 256, '>', 258));
+  EXPECT_THAT(
+      *tokenizer->EncodeSpans({{"<(>b", true}, {"b<(>", false}, {"<(>", true}}),
+      ElementsAre(258, 257, 256, '>', 258));
 }
 
 TEST(TokenizerTest, MergesByRankThenFromTheLeft) {
@@ -183,6 +183,68 @@ TEST(TokenizerTest, LongPiecesTakeNearLinearTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
+// Of the longest token, added ones too; NFC shortens text four times at most.
+TEST(TokenizerTest, KnowsTheLeastIdsOfSoManyBytes) {
+  json file = SmallTokenizer({{"a", "b"}}, {{"<long>", true}});
+  const auto least = [&file](size_t bytes) {
+    return (*Load(file))->LeastIds(bytes);
+  };
+  EXPECT_EQ(least(0), 0);
+  EXPECT_EQ(least(1), 1);
+  EXPECT_EQ(least(6), 1);
+  EXPECT_EQ(least(7), 2);
+  file["normalizer"] = {{"type", "NFC"}};
+  EXPECT_EQ(least(24), 1);
+  EXPECT_EQ(least(25), 2);
+  // The text that NFC shortens most.
+  const std::string marks = "\u1FBE\u0308\u0301";
+  EXPECT_LE(least(marks.size()), Ids(**Load(file), marks).size());
+}
+
+TEST(TokenizerTest, EncodesNoMoreThanTheMostIds) {
+  const std::string text = "Once upon a time <|user|> there was 1234567, a b c";
+  for (const bool parse : {false, true}) {
+    const std::vector<int32_t> whole = Ids(Nano(), text, parse);
+    for (size_t most = 0; most < whole.size() + 3; ++most) {
+      const auto ids = *Nano().Encode(text, {parse, most});
+      if (whole.size() <= most) {
+        EXPECT_EQ(ids, whole);
+      } else {
+        EXPECT_GT(ids.size(), most);
+      }
+    }
+  }
+}
+
+TEST(TokenizerTest, DoesNotMergeAPieceThatCannotFit) {
+  auto tokenizer = *Load(SmallTokenizer({{"a", "a"}, {"aa", "aa"}}, {}));
+  // Merged, 500.
+  EXPECT_EQ(tokenizer->Encode(std::string(2000, 'a'), {.most_ids = 99})->size(),
+            100);
+  EXPECT_EQ(tokenizer->Encode("a " + std::string(400, 'a'), {.most_ids = 101})
+                ->size(),
+            102);
+  EXPECT_EQ(
+      tokenizer->Encode("a" + std::string(400, 'a'), {.most_ids = 101})->size(),
+      101);
+  EXPECT_EQ(
+      tokenizer->Encode(std::string(30 << 20, 'a'), {.most_ids = 99})->size(),
+      100);
+}
+
+TEST(TokenizerTest, RefusesAPieceThatWouldTakeTooLong) {
+  auto tokenizer = *Load(SmallTokenizer({{"a", "a"}, {"aa", "aa"}}, {}));
+  const std::string most(kMostPieceBytes, 'a');
+  EXPECT_EQ(tokenizer->Encode(most, {.most_ids = 1 << 20})->size(),
+            kMostPieceBytes / 4);
+  const absl::Status status =
+      tokenizer->Encode(most + "a", {.most_ids = 1 << 20}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1048577 bytes without a place to split"));
+  EXPECT_TRUE(tokenizer->Encode(most + "a", {}).ok());
+}
+
 TEST(TokenizerTest, MayBeUsedFromSeveralThreads) {
   std::string text = "The capital of France is 東京 \U0002EBF0 123456.";
   std::vector<int32_t> expected = Ids(Nano(), text);
@@ -241,7 +303,8 @@ TEST(TokenizerTest, RefusesContradictionsWithFileNameAndRemedy) {
       {"0 to 257", [](json& j) { j["model"]["vocab"]["ab"] = -1; }},
       {"0 to 257", [](json& j) { j["model"]["vocab"]["ab"] = "x"; }},
       {"used by another", [](json& j) { j["model"]["vocab"]["ab"] = 5; }},
-      {"byte 120", [](json& j) {
+      {"byte 120",
+       [](json& j) {
          j["model"]["vocab"].erase("x");
          j["model"]["vocab"]["xx"] = 120;
        }},
@@ -263,8 +326,7 @@ TEST(TokenizerTest, RefusesContradictionsWithFileNameAndRemedy) {
       {"added_tokens[0]",
        [](json& j) { j["added_tokens"][0]["id"] = 4'000'000'000; }},
       {"without token", [](json& j) { j["added_tokens"][0]["id"] = 300; }},
-      {"another id",
-       [](json& j) { j["added_tokens"][0]["content"] = "ab"; }},
+      {"another id", [](json& j) { j["added_tokens"][0]["content"] = "ab"; }},
   };
   for (const Refusal& refusal : refusals) {
     json file = SmallTokenizer({{"a", "b"}}, {{"<s>", true}});
@@ -287,10 +349,12 @@ TEST(TokenizerTest, RefusesFilesCutShort) {
 
 TEST(TokenizerTest, RefusesRegexesThatWouldMeanSomethingElse) {
   for (const char* pattern :
-       {R"(\d+)", R"(\w)", R"(\bx)", R"(\h)", R"(\R)", R"((?m:a))", R"(^a)",
-        R"(a$)", R"([a-z&&[b]])", R"([[:alpha:]])", R"(\p{Han})",
-        R"([\P{L}])", R"(a{,3})", R"(a{2}+)", R"(a{2}?)", R"((*FAIL))",
-        R"([\s-x])", R"(\1)", R"([a)", "\\", R"(\pL)"}) {
+       {R"(\d+)",        R"(\w)",          R"(\bx)",     R"(\h)",
+        R"(\R)",         R"((?m:a))",      R"(^a)",      R"(a$)",
+        R"([a-z&&[b]])", R"([[:alpha:]])", R"(\p{Han})", R"([\P{L}])",
+        R"(a{,3})",      R"(a{2}+)",       R"(a{2}?)",   R"((*FAIL))",
+        R"([\s-x])",     R"(\1)",          R"([a)",      "\\",
+        R"(\pL)"}) {
     EXPECT_EQ(PreTokenizer::Create(pattern).status().code(),
               absl::StatusCode::kUnimplemented)
         << pattern;
