@@ -3,35 +3,21 @@
 // GLM_FUZZ_TOKENIZER.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
-#include "runtime/base/mapped_file.h"
 #include "runtime/grammar/json_grammar.h"
 #include "runtime/grammar/token_walk_test_files.h"
+#include "runtime/text/fuzz_tokenizer_test_files.h"
 #include "runtime/text/tokenizer.h"
 
 namespace {
 
 using glm::text::Tokenizer;
 using Json = nlohmann::ordered_json;
-
-std::unique_ptr<Tokenizer> LoadTokenizer() {
-  const char* path = std::getenv("GLM_FUZZ_TOKENIZER");
-  auto file = glm::MappedFile::Open(path == nullptr ? "" : path);
-  if (!file.ok()) {
-    std::fprintf(stderr, "set GLM_FUZZ_TOKENIZER to a tokenizer.json\n");
-    std::exit(2);
-  }
-  return *Tokenizer::FromJson(
-      {reinterpret_cast<const char*>(file->bytes().data()),
-       file->bytes().size()},
-      path);
-}
 
 void Check(bool holds) {
   if (!holds) {
@@ -136,7 +122,8 @@ Json Make(Bytes& bytes, int depth) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using glm::grammar::GrammarVocabulary;
   using glm::grammar::JsonGrammar;
-  static const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer();
+  static const std::unique_ptr<Tokenizer> tokenizer =
+      glm::text::FuzzTokenizer();
   static const auto vocabulary = GrammarVocabulary::Create(*tokenizer);
   std::string_view input(reinterpret_cast<const char*>(data), size);
   size_t cut = input.find('\n');

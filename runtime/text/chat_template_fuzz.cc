@@ -9,31 +9,19 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/mapped_file.h"
 #include "runtime/text/chat_prompts_test_files.h"
+#include "runtime/text/fuzz_tokenizer_test_files.h"
 #include "runtime/text/tokenizer.h"
 
 namespace {
 
 using glm::text::Tokenizer;
 
-std::unique_ptr<Tokenizer> LoadTokenizer() {
-  const char* path = std::getenv("GLM_FUZZ_TOKENIZER");
-  auto file = glm::MappedFile::Open(path == nullptr ? "" : path);
-  if (!file.ok()) {
-    std::fprintf(stderr, "set GLM_FUZZ_TOKENIZER to a tokenizer.json\n");
-    std::exit(2);
-  }
-  return *Tokenizer::FromJson(
-      {reinterpret_cast<const char*>(file->bytes().data()),
-       file->bytes().size()},
-      path);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer();
+  static const std::unique_ptr<Tokenizer> tokenizer =
+      glm::text::FuzzTokenizer();
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::string wrong = glm::text::WrongInPrompt(
       *tokenizer, glm::text::ChatFromBytes(bytes).Read());

@@ -2,33 +2,19 @@
 // from the environment: GLM_FUZZ_TOKENIZER.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "runtime/base/mapped_file.h"
 #include "runtime/text/detokenizer.h"
+#include "runtime/text/fuzz_tokenizer_test_files.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/utf8.h"
 
 namespace {
 
 using glm::text::Tokenizer;
-
-std::unique_ptr<Tokenizer> LoadTokenizer() {
-  const char* path = std::getenv("GLM_FUZZ_TOKENIZER");
-  auto file = glm::MappedFile::Open(path == nullptr ? "" : path);
-  if (!file.ok()) {
-    std::fprintf(stderr, "set GLM_FUZZ_TOKENIZER to a tokenizer.json\n");
-    std::exit(2);
-  }
-  return *Tokenizer::FromJson(
-      {reinterpret_cast<const char*>(file->bytes().data()),
-       file->bytes().size()},
-      path);
-}
 
 void Check(bool holds) {
   if (!holds) {
@@ -39,7 +25,8 @@ void Check(bool holds) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer();
+  static const std::unique_ptr<Tokenizer> tokenizer =
+      glm::text::FuzzTokenizer();
   std::string_view text(reinterpret_cast<const char*>(data), size);
   for (bool parse_added_tokens : {false, true}) {
     auto ids = tokenizer->Encode(text, {parse_added_tokens});
